@@ -1,0 +1,166 @@
+"""What the estimators take and give: frozen dataclasses in SI units (bytes, seconds, FLOP/s, watts), no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from core.errors import DomainError
+from core.messages import Message
+
+
+class InfeasibleError(DomainError, ValueError):
+    """The workload does not fit. Says what is missing, by how much, and what would make it fit."""
+
+    status = 422
+    code = "infeasible"
+
+    def __init__(
+        self, message: Message, *, shortfall_bytes: float = 0.0, remedies: tuple[Message, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.shortfall_bytes = shortfall_bytes
+        self.remedies = remedies
+
+
+class Grade(StrEnum):
+    """How near the evidence behind a figure is."""
+
+    MEASURED = "measured"  # calibrated on this organisation's own runs
+    PUBLISHED = "published"  # near published measurements of the same class and hardware
+    EXTRAPOLATED = "extrapolated"  # outside what was measured
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """One accelerator as software sees it (one CUDA device; a dual-die module counts once). Dense rates only."""
+
+    slug: str
+    name: str
+    generation: str  # architecture, lower case: "ampere", "hopper", "blackwell", "cdna3", ...
+    hbm_bytes: float  # [B]
+    hbm_bandwidth: float  # [B/s]
+    peak_flops: Mapping[str, float]  # dense FLOP/s by dtype: fp32 tf32 fp16 bf16 fp8 int8 int4 fp4
+    tdp: float | None = None  # [W]
+    link_bandwidth: float | None = (
+        None  # [B/s] both directions summed, as vendors print it; None: PCIe only
+    )
+    link_kind: str = ""  # "nvlink", "infinity-fabric", "hccs", ""
+    pcie_bandwidth: float = 32e9  # [B/s] one direction
+    form_factor: str = ""
+    vendor: str = ""
+    year: int | None = None
+    sparsity_factor: float = 1.0  # marketing rate ÷ dense rate
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureOfExperts:
+    """Experts of one sparse layer."""
+
+    experts: int
+    top_k: int
+    expert_ffn: int  # hidden width of one expert's MLP
+    shared_experts: int = 0
+    shared_ffn: int = 0  # width of all shared experts together; 0: shared_experts x expert_ffn
+    dense_layers: int = 0  # leading layers with a dense MLP of width Architecture.ffn
+    every: int = 1  # one sparse layer in `every`
+
+
+@dataclass(frozen=True, slots=True)
+class LatentAttention:
+    """Multi-head latent attention (MLA): the cache holds one latent and the rotary part per token and layer."""
+
+    kv_latent: int
+    rope_dim: int
+    q_latent: int = 0
+    nope_dim: int = 128
+    v_dim: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The shape of a transformer. Counts are computed from it (see ``architecture.py``)."""
+
+    name: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    vocab: int
+    gated: bool = True
+    tied_embeddings: bool = False
+    moe: MixtureOfExperts | None = None
+    mla: LatentAttention | None = None
+    sliding_window: int | None = None  # tokens
+    sliding_layers: int = 0  # how many layers use the window
+    linear_layers: int = (
+        0  # layers with constant-size state (Mamba, linear attention) instead of a cache
+    )
+    max_context: int | None = None
+    params_total: float | None = None  # published; None: computed from the shape
+    params_active: float | None = None
+    assumed: tuple[Message, ...] = ()  # what was assumed because it was not given
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of a trace: how a figure came about."""
+
+    name: str
+    formula: str  # symbols as in docs/estimators.md
+    inputs: Mapping[str, float | str]
+    result: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A figure with its spread: P10, P50, P90 of the residuals of its class."""
+
+    p10: float
+    p50: float
+    p90: float
+    unit: str
+    grade: Grade = Grade.EXTRAPOLATED
+
+
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    """Share of each resource in use at the planned load, 0 to 1."""
+
+    compute: float
+    memory: float
+    bandwidth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One slice of the memory bar."""
+
+    name: str  # weights, gradients, optimizer, activations, logits, kv_cache, communication, overhead, ...
+    value: float  # [B] per accelerator
+    note: Message | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What every estimator returns; `figures` are named after the glossary (ttft, tpot, step_time, ...)."""
+
+    kind: str
+    accelerator: str
+    accelerators: int  # total
+    memory: tuple[Part, ...]
+    memory_bytes: Band  # per accelerator
+    capacity_bytes: float  # per accelerator
+    fits: str  # "fits", "tight", "out_of_memory"
+    figures: Mapping[str, Band]
+    saturation: Saturation
+    layout: Mapping[str, int | str] = field(default_factory=dict)
+    warnings: tuple[Message, ...] = ()
+    assumptions: tuple[Message, ...] = ()
+    remedies: tuple[Message, ...] = ()
+    trace: tuple[Step, ...] = ()
+    constants_version: str = ""
