@@ -1,4 +1,4 @@
-"""Errors that a user may see. Each carries a translatable message; the middleware and the API handler map them to answers."""
+"""Errors that a user may see. Each carries a translatable message; middleware and API map them to answers."""
 
 from __future__ import annotations
 

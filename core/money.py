@@ -28,7 +28,8 @@ MINOR_DIGITS: dict[str, int] = {
     "TND": 3,
 }
 CURRENCIES: tuple[str, ...] = (
-    "CNY", "USD", "EUR", "JPY", "GBP", "HKD", "TWD", "KRW", "SGD", "CHF", "AUD", "CAD", "INR", "KWD", "AED", "SEK", "NOK", "DKK",
+    "CNY", "USD", "EUR", "JPY", "GBP", "HKD", "TWD", "KRW", "SGD", "CHF", "AUD", "CAD", "INR",
+    "KWD", "AED", "SEK", "NOK", "DKK",
 )  # fmt: skip
 
 
