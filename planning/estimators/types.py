@@ -79,6 +79,17 @@ class LatentAttention:
 
 
 @dataclass(frozen=True, slots=True)
+class StateSpace:
+    """A layer whose state does not grow with the context: Mamba, gated delta rule, lightning attention."""
+
+    kind: str  # "mamba", "mamba2", "gated-delta", "linear"
+    params: float  # weights of one layer's mixer
+    state_elements: (
+        float  # elements kept per sequence and layer (recurrent state and convolution tail)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """The shape of a transformer. Counts are computed from it (see ``architecture.py``)."""
 
@@ -99,6 +110,13 @@ class Architecture:
     linear_layers: int = (
         0  # layers with constant-size state (Mamba, linear attention) instead of a cache
     )
+    state_space: StateSpace | None = None  # what the linear layers are
+    attention_layers: int | None = None  # None: layers - linear_layers
+    mlp_layers: int | None = None  # None: every layer has a feed-forward part
+    cross_attention_layers: int = 0  # decoder layers that also attend to an encoder
+    position_embeddings: int = 0  # learned positions
+    attention_gate: bool = False  # a second query-wide projection gates the attention's output
+    causal: bool = True  # False: encoder, every token sees all
     max_context: int | None = None
     params_total: float | None = None  # published; None: computed from the shape
     params_active: float | None = None

@@ -1,0 +1,374 @@
+"""Parameter counts, cache elements and FLOPs that follow from a model's shape; typical shapes for a bare count.
+
+Symbols: L layers, h hidden, a heads, k key/value heads, d head_dim, f feed-forward width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from core.errors import InputError
+from core.messages import Message, msg
+from planning.estimators.types import Architecture, LatentAttention, MixtureOfExperts
+
+COUNT_TOLERANCE = 0.02  # computed and published parameter counts agree within this
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterCount:
+    """Weights of a model by where they sit. All in parameters; `active` is what one token multiplies."""
+
+    embedding: float  # input table, with learned positions
+    head: float  # output projection; 0 when tied
+    attention: float  # attention, cross attention and state-space mixers of all layers
+    dense_mlp: float  # dense feed-forward parts, shared experts and routers
+    experts: float  # routed experts of all layers
+    experts_active: float  # routed experts that one token visits
+    norms: float
+
+    @property
+    def total(self) -> float:
+        return (
+            self.embedding + self.head + self.attention + self.dense_mlp + self.experts + self.norms
+        )
+
+    @property
+    def active(self) -> float:
+        return self.total - self.experts + self.experts_active
+
+
+def moe_layers(architecture: Architecture) -> int:
+    """Number of layers with routed experts."""
+    moe = architecture.moe
+    if moe is None:
+        return 0
+    return (mlp_layers(architecture) - moe.dense_layers) // moe.every
+
+
+def mlp_layers(architecture: Architecture) -> int:
+    """Number of layers with a feed-forward part, dense or sparse."""
+    if architecture.mlp_layers is not None:
+        return architecture.mlp_layers
+    return architecture.layers
+
+
+def attention_layers(architecture: Architecture) -> int:
+    """Number of layers with softmax attention, which keep a key/value cache."""
+    if architecture.attention_layers is not None:
+        return architecture.attention_layers
+    return architecture.layers - architecture.linear_layers
+
+
+def shared_width(moe: MixtureOfExperts) -> int:
+    """Width of the feed-forward part that every token visits beside its routed experts."""
+    return moe.shared_ffn or moe.shared_experts * moe.expert_ffn
+
+
+def attention_parameters(architecture: Architecture) -> float:
+    """Weights of one softmax-attention layer: projections in and out."""
+    h, mla = architecture.hidden, architecture.mla
+    if mla is not None:
+        return _latent_attention_parameters(architecture, mla)
+    query = architecture.heads * architecture.head_dim
+    kv = architecture.kv_heads * architecture.head_dim
+    gate = h * query if architecture.attention_gate else 0
+    return float(h * query + 2 * h * kv + query * h + gate)
+
+
+def _latent_attention_parameters(architecture: Architecture, mla: LatentAttention) -> float:
+    h, a = architecture.hidden, architecture.heads
+    query_dim = a * (mla.nope_dim + mla.rope_dim)
+    query = h * mla.q_latent + mla.q_latent * query_dim if mla.q_latent else h * query_dim
+    down = h * (mla.kv_latent + mla.rope_dim)
+    up = mla.kv_latent * a * (mla.nope_dim + mla.v_dim)
+    return float(query + down + up + a * mla.v_dim * h)
+
+
+def _mlp_parameters(architecture: Architecture, width: int) -> float:
+    return float((3 if architecture.gated else 2) * architecture.hidden * width)
+
+
+def count_parameters(architecture: Architecture) -> ParameterCount:
+    """Parameters computed from the shape alone, whatever was published. [parameters]"""
+    h = architecture.hidden
+    sparse = moe_layers(architecture)
+    dense = mlp_layers(architecture) - sparse
+    mixer = attention_parameters(architecture)
+    state = architecture.state_space.params if architecture.state_space else mixer
+    attention = attention_layers(architecture) * mixer + architecture.linear_layers * state
+    attention += architecture.cross_attention_layers * mixer
+    mlp = dense * _mlp_parameters(architecture, architecture.ffn)
+    experts = visited = 0.0
+    if architecture.moe is not None:
+        moe = architecture.moe
+        expert = _mlp_parameters(architecture, moe.expert_ffn)
+        experts = sparse * moe.experts * expert
+        visited = sparse * moe.top_k * expert
+        mlp += sparse * (h * moe.experts + _mlp_parameters(architecture, shared_width(moe)))
+    return ParameterCount(
+        embedding=float((architecture.vocab + architecture.position_embeddings) * h),
+        head=0.0 if architecture.tied_embeddings else float(architecture.vocab * h),
+        attention=attention,
+        dense_mlp=mlp,
+        experts=experts,
+        experts_active=visited,
+        norms=float((2 * architecture.layers + 1) * h),
+    )
+
+
+def total_parameters(architecture: Architecture) -> float:
+    """Published total when known, else computed. [parameters]"""
+    return architecture.params_total or count_parameters(architecture).total
+
+
+def active_parameters(architecture: Architecture) -> float:
+    """Parameters that one token multiplies: published when known, else computed. [parameters]
+
+    A published active count may leave the embedding tables out; the computed one counts both.
+    """
+    return architecture.params_active or count_parameters(architecture).active
+
+
+def matmul_parameters(architecture: Architecture) -> float:
+    """Active parameters that enter a matrix product for each token: the input table is only looked up. [parameters]"""
+    count = count_parameters(architecture)
+    lookup = 0.0 if architecture.tied_embeddings else count.embedding
+    return active_parameters(architecture) * (1 - lookup / count.active)
+
+
+def kv_elements_per_token(architecture: Architecture, *, context: float | None = None) -> float:
+    """Cache elements that one more token of context costs, over all layers. [elements/token]
+
+    With `context`, the mean per token of a cache at that context, in which windowed layers have stopped growing.
+    MLA keeps one latent and the rotary part per layer whatever the number of heads.
+    """
+    per_layer = kv_elements_per_layer(architecture)
+    layers = attention_layers(architecture)
+    window, sliding = architecture.sliding_window, architecture.sliding_layers
+    if context is None or window is None or not sliding or context <= window:
+        return layers * per_layer
+    return (layers - sliding + sliding * window / context) * per_layer
+
+
+def kv_elements_per_layer(architecture: Architecture) -> float:
+    """Cache elements of one token in one attention layer. [elements/token]"""
+    if architecture.mla is not None:
+        return float(architecture.mla.kv_latent + architecture.mla.rope_dim)
+    return 2.0 * architecture.kv_heads * architecture.head_dim
+
+
+def kv_elements(architecture: Architecture, context: float) -> float:
+    """Cache elements of one sequence at `context` tokens, with the constant state of linear layers. [elements]"""
+    state = architecture.state_space.state_elements if architecture.state_space else 0.0
+    constant = architecture.linear_layers * state
+    return context * kv_elements_per_token(architecture, context=context) + constant
+
+
+def flops_per_token(
+    architecture: Architecture, *, context: float = 0.0, backward: bool = False
+) -> float:
+    """FLOPs of one token that attends to `context` tokens; forward, or forward and backward (x 3). [FLOP]
+
+    2 x active parameters, plus 4 x context x heads x head_dim per attention layer (scores and values). For causal
+    training or prefill over s tokens pass the mean context s/2.
+    """
+    forward = 2 * matmul_parameters(architecture) + attention_flops_per_token(architecture, context)
+    return 3 * forward if backward else forward
+
+
+def attention_flops_per_token(architecture: Architecture, context: float) -> float:
+    """FLOPs of the scores and the weighted values of one token over `context` tokens. [FLOP]"""
+    layers, window = attention_layers(architecture), architecture.sliding_window
+    sliding = architecture.sliding_layers if window is not None else 0
+    seen = (layers - sliding) * context + sliding * min(context, window or context)
+    if architecture.mla is not None:
+        mla = architecture.mla
+        width = (mla.nope_dim + mla.rope_dim + mla.v_dim) * architecture.heads
+        return 2.0 * seen * width
+    return 4.0 * seen * architecture.heads * architecture.head_dim
+
+
+def validate(architecture: Architecture) -> Architecture:
+    """The same architecture, or :class:`InputError` naming the first field that cannot be."""
+    a = architecture
+    sizes = {"layers": a.layers, "hidden": a.hidden, "heads": a.heads, "kv_heads": a.kv_heads}
+    sizes |= {"head_dim": a.head_dim, "vocab": a.vocab}
+    for field, value in sizes.items():
+        _positive(field, value)
+    if dense_mlp_layers(a):
+        _positive("ffn", a.ffn)
+    if a.heads % a.kv_heads:
+        raise InputError(
+            "kv_heads",
+            msg(
+                "kv_heads is %(value)s; it must divide heads (%(heads)s)",
+                value=a.kv_heads,
+                heads=a.heads,
+            ),
+            value=a.kv_heads,
+            limit=a.heads,
+        )
+    for field, count in {
+        "linear_layers": a.linear_layers,
+        "sliding_layers": a.sliding_layers,
+    }.items():
+        _within(field, count, 0, a.layers)
+    if a.sliding_window is not None:
+        _positive("sliding_window", a.sliding_window)
+    if a.max_context is not None:
+        _positive("max_context", a.max_context)
+    for field, published in {
+        "params_total": a.params_total,
+        "params_active": a.params_active,
+    }.items():
+        if published is not None and not 0 < published < math.inf:
+            raise _below(field, published, 0)
+    if a.moe is not None:
+        _validate_experts(a, a.moe)
+    return a
+
+
+def dense_mlp_layers(architecture: Architecture) -> int:
+    """Number of layers with a dense feed-forward part."""
+    return mlp_layers(architecture) - moe_layers(architecture)
+
+
+def _validate_experts(architecture: Architecture, moe: MixtureOfExperts) -> None:
+    _positive("moe.experts", moe.experts)
+    _positive("moe.expert_ffn", moe.expert_ffn)
+    _positive("moe.every", moe.every)
+    _within("moe.top_k", moe.top_k, 1, moe.experts)
+    _within("moe.dense_layers", moe.dense_layers, 0, architecture.layers)
+    _within("moe.shared_experts", moe.shared_experts, 0, 1_000)
+
+
+def _positive(field: str, value: int) -> None:
+    if not value >= 1:
+        raise _below(field, value, 1)
+
+
+def _below(field: str, value: float, limit: float) -> InputError:
+    text = msg(
+        "%(field)s is %(value)s; it must be at least %(limit)s",
+        field=field,
+        value=value,
+        limit=limit,
+    )
+    return InputError(field, text, value=value, limit=limit)
+
+
+def _within(field: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        text = msg(
+            "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
+            field=field,
+            value=value,
+            low=low,
+            high=high,
+        )
+        raise InputError(field, text, value=value, limit=low if value < low else high)
+
+
+# A typical decoder of today (Llama 3, Qwen 3): gated, 128-wide heads, 8 key/value heads, ffn 3.5 x hidden.
+_TYPICAL_VOCAB = 128_256
+_TYPICAL_HEAD_DIM = 128
+_TYPICAL_ASPECT = 110.0  # hidden / layers, between 128 at 8 B and 102 at 70 B
+
+
+def architecture_from_count(
+    params: float, *, active: float | None = None, name: str = ""
+) -> Architecture:
+    """A typical decoder with `params` parameters, `active` of them used per token; what was assumed is said.
+
+    Raises
+    ------
+    InputError
+        If a count is below 10 million, above 100 trillion, or active exceeds the total.
+    """
+    for field, value in {"params": params, "active": params if active is None else active}.items():
+        if not value >= 1e7:
+            raise _below(field, value, 1e7)
+    if params > 1e14:
+        text = msg("params is %(value)s; it must be at most %(limit)s", value=params, limit=1e14)
+        raise InputError("params", text, value=params, limit=1e14)
+    if active is not None and active > params:
+        text = msg(
+            "active is %(value)s; it must be at most params (%(limit)s)", value=active, limit=params
+        )
+        raise InputError("active", text, value=active, limit=params)
+    sparse = active is not None and active < 0.95 * params
+    base = _typical_dense(active if sparse and active is not None else params)
+    if sparse and active is not None:
+        base = _typical_sparse(base, params, active)
+    label = name or f"{params / 1e9:.3g}B"
+    return validate(
+        replace(
+            base,
+            name=label,
+            params_total=float(params),
+            params_active=float(params if active is None else active),
+            assumed=_assumptions(base),
+        )
+    )
+
+
+def _typical_dense(params: float) -> Architecture:
+    """Hidden size a multiple of 1024 (64 when small) whose count is met with layers ~ hidden / 110."""
+    best: tuple[float, Architecture] | None = None
+    for hidden in [*range(256, 1024, 64), 1024, 1536, *range(2048, 65_537, 1024)]:
+        head_dim = _TYPICAL_HEAD_DIM if hidden >= 2048 else 64
+        heads = hidden // head_dim
+        kv_heads = next(k for k in (8, 4, 2, 1) if heads % k == 0 and k <= heads)
+        tied = params < 4e9
+        vocab = _TYPICAL_VOCAB if params > 3e8 else 32_000
+        shape = Architecture(
+            "", 1, hidden, heads, kv_heads, head_dim, 0, vocab, tied_embeddings=tied
+        )
+        outside = vocab * hidden * (1 if tied else 2)
+        layer = attention_parameters(shape) + 3 * hidden * 3.5 * hidden
+        layers = round((params - outside) / layer)
+        if layers < 2:
+            break
+        # the feed-forward width takes what rounding left over
+        width = ((params - outside) / layers - attention_parameters(shape)) / (3 * hidden)
+        candidate = replace(shape, layers=layers, ffn=max(64, 64 * round(width / 64)))
+        miss = abs(math.log(hidden / layers / _TYPICAL_ASPECT))
+        if best is None or miss < best[0]:
+            best = (miss, candidate)
+    if best is None:
+        hidden = 256
+        return Architecture("", 2, hidden, 4, 4, 64, 4 * hidden, 8_000, tied_embeddings=True)
+    return best[1]
+
+
+def _typical_sparse(base: Architecture, params: float, active: float) -> Architecture:
+    """Eight of E experts per token, no shared one; widths so that both counts are met."""
+    top_k = 8
+    shell = count_parameters(replace(base, mlp_layers=0))
+    per_token = max((active - shell.total) / base.layers, 0.2 * active / base.layers)
+    width = max(64, 64 * round(per_token / (top_k * 3 * base.hidden) / 64))
+    experts = round((params - shell.total) / (base.layers * 3 * base.hidden * width))
+    moe = MixtureOfExperts(experts=max(experts, top_k), top_k=top_k, expert_ffn=width)
+    return replace(base, moe=moe)
+
+
+def _assumptions(architecture: Architecture) -> tuple[Message, ...]:
+    shape = msg(
+        "Only a parameter count was given. A typical shape is assumed: %(layers)s layers, hidden size %(hidden)s, "
+        "%(heads)s heads of %(head_dim)s with %(kv_heads)s key/value heads. The KV cache follows from it.",
+        layers=architecture.layers,
+        hidden=architecture.hidden,
+        heads=architecture.heads,
+        head_dim=architecture.head_dim,
+        kv_heads=architecture.kv_heads,
+    )
+    if architecture.moe is None:
+        return (shape,)
+    experts = msg(
+        "%(top_k)s of %(experts)s experts of width %(width)s are assumed to work on each token.",
+        top_k=architecture.moe.top_k,
+        experts=architecture.moe.experts,
+        width=architecture.moe.expert_ffn,
+    )
+    return (shape, experts)
