@@ -1,0 +1,30 @@
+"""Celery: background work and the clock. Tasks take ids, are safe to repeat, and the database row is the truth."""
+
+import os
+
+from celery import Celery
+from celery.signals import setup_logging
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("headroom")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def use_django_logging(**kwargs: object) -> None:
+    """Keep Celery from replacing our log configuration."""
+    import logging.config
+
+    from django.conf import settings
+
+    logging.config.dictConfig(settings.LOGGING)
+
+
+# Every entry may run twice or late without harm: each task checks the database first.
+app.conf.beat_schedule = {
+    "heartbeat": {"task": "core.tasks.heartbeat", "schedule": 30.0},
+    "sweep-stuck-jobs": {"task": "core.tasks.sweep_jobs", "schedule": 60.0},
+    "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
+}

@@ -1,0 +1,20 @@
+"""All addresses. Each app brings its pages; the API is one tree under /api/v1/."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView
+
+from config import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("", include("core.urls")),
+    path("catalog/", include("catalog.urls")),
+    path("", include("planning.urls")),
+    path("procurement/", include("procurement.urls")),
+    path("accounts/", include("allauth.urls")),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("support/", admin.site.urls),
+    path("api/v1/", include("config.api_urls")),
+    path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
+]

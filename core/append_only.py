@@ -1,0 +1,65 @@
+"""A migration operation: the database itself refuses to change or delete rows of a table."""
+
+from __future__ import annotations
+
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+
+
+class AppendOnly(Operation):
+    """Guard `table` with triggers on UPDATE and DELETE. SQLite and PostgreSQL; reversible."""
+
+    reversible = True
+    reduces_to_sql = True
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
+        return type(self).__name__, [self.table], {}
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """No model state changes."""
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table = self.table
+        if schema_editor.connection.vendor == "postgresql":
+            schema_editor.execute(
+                f"CREATE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                f"BEGIN RAISE EXCEPTION '{table} is append-only'; END $$"
+            )
+            schema_editor.execute(
+                f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON {table} "
+                f"FOR EACH ROW EXECUTE FUNCTION {table}_append_only()"
+            )
+        else:
+            for verb in ("UPDATE", "DELETE"):
+                schema_editor.execute(
+                    f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+                    f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+                )
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table = self.table
+        if schema_editor.connection.vendor == "postgresql":
+            schema_editor.execute(f"DROP TRIGGER {table}_append_only ON {table}")
+            schema_editor.execute(f"DROP FUNCTION {table}_append_only()")
+        else:
+            for verb in ("update", "delete"):
+                schema_editor.execute(f"DROP TRIGGER {table}_no_{verb}")
+
+    def describe(self) -> str:
+        return f"Make {self.table} append-only"

@@ -1,0 +1,60 @@
+"""The audit trail: one call, in the same transaction as the change it speaks of."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+from uuid import UUID
+
+from django.db import models
+
+from core.models import AuditEntry, Team, User
+
+# Request or task id of the act in progress; set by the middleware and by the task wrapper.
+act: ContextVar[str] = ContextVar("act", default="")
+
+
+def object_type(obj: models.Model) -> str:
+    """`app_label.model`, the name under which the trail knows `obj`."""
+    return obj._meta.label_lower
+
+
+def record(
+    action: str,
+    *,
+    on: models.Model,
+    by: User | None,
+    from_state: str = "",
+    to_state: str = "",
+    reason: str = "",
+    on_behalf_of: User | None = None,
+    team: Team | None = None,
+    batch: UUID | None = None,
+    **facts: Any,
+) -> AuditEntry:
+    """Write down that `by` (None: the system) did `action` (noun.past) to `on`. Facts must be JSON values."""
+    if team is None:
+        team = getattr(on, "team", None)
+    return AuditEntry.objects.create(
+        action=action,
+        actor=by,
+        on_behalf_of=on_behalf_of,
+        object_type=object_type(on),
+        object_id=str(on.pk),
+        object_label=str(on)[:200],
+        team=team,
+        from_state=from_state,
+        to_state=to_state,
+        reason=reason,
+        data=facts,
+        context=act.get(),
+        batch=batch,
+    )
+
+
+def trail(*objects: models.Model) -> models.QuerySet[AuditEntry]:
+    """Entries about `objects`, newest first."""
+    query = models.Q(pk__in=[])
+    for obj in objects:
+        query |= models.Q(object_type=object_type(obj), object_id=str(obj.pk))
+    return AuditEntry.objects.filter(query).select_related("actor", "on_behalf_of")

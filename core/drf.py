@@ -1,0 +1,116 @@
+"""The API's common parts: errors, pages, idempotent POSTs, and the version a caller saw."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
+from rest_framework.pagination import PageNumberPagination
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import exception_handler as drf_handler
+from rest_framework.views import set_rollback
+
+from core.errors import DomainError, InputError, StaleData
+from core.http import api_user
+from core.messages import msg
+from core.models import IdempotencyKey
+
+
+class Pagination(PageNumberPagination):
+    """Fifty rows a page; at most 500 when asked."""
+
+    page_size = 50
+    page_size_query_param = "page_size"
+    max_page_size = 500
+
+
+def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
+    """Domain errors keep their status and code; input errors name field, value and limit."""
+    if not isinstance(exc, DomainError):
+        return drf_handler(exc, context)
+    set_rollback()
+    body: dict[str, Any] = {"code": exc.code, "detail": exc.message.render(gettext)}
+    if isinstance(exc, InputError):
+        body |= {"field": exc.field, "value": _plain(exc.value), "limit": _plain(exc.limit)}
+    if isinstance(exc, StaleData):
+        body["changes"] = exc.changes
+    return Response(body, status=exc.status)
+
+
+def _plain(value: object) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def seen_version(request: Request) -> int | None:
+    """The version the caller read: `If-Match: "3"` or `version` in the body. None when not sent."""
+    raw = request.headers.get("If-Match", "").strip('W/" ') or str(
+        request.data.get("version", "") or ""
+    )
+    if not raw:
+        return None
+    try:
+        return int(raw)
+    except ValueError:
+        raise InputError(
+            "version", msg("version must be a whole number, got %(value)s", value=raw), value=raw
+        ) from None
+
+
+class IdempotencyConflict(DomainError):
+    """The key was used before, for another body or a call that still runs."""
+
+    status = 422
+    code = "idempotency_conflict"
+
+
+def idempotent(handler: Callable[..., Response]) -> Callable[..., Response]:
+    """Honour `Idempotency-Key` on a POST method: a replay returns the first answer; another body is refused."""
+
+    def wrapped(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        key = request.headers.get("Idempotency-Key", "")
+        if not key:
+            return handler(view, request, *args, **kwargs)
+        digest = hashlib.sha256(
+            (request.path + json.dumps(request.data, sort_keys=True, default=str)).encode()
+        ).hexdigest()
+        with transaction.atomic():
+            try:
+                with transaction.atomic():
+                    row = IdempotencyKey.objects.create(
+                        user=request.user,
+                        key=key[:100],
+                        path=request.path[:300],
+                        body_sha256=digest,
+                    )
+            except IntegrityError:
+                row = IdempotencyKey.objects.get(user=api_user(request), key=key[:100])
+                if row.body_sha256 != digest:
+                    raise IdempotencyConflict(
+                        msg("This idempotency key was used before with another body")
+                    ) from None
+                if row.status is None:
+                    raise IdempotencyConflict(
+                        msg("The first call with this key is still running")
+                    ) from None
+                return Response(
+                    row.response, status=row.status, headers={"Idempotent-Replay": "true"}
+                )
+            response = handler(view, request, *args, **kwargs)
+            row.status = response.status_code
+            row.response = (
+                json.loads(JSONRenderer().render(response.data))
+                if response.data is not None
+                else None
+            )
+            row.save(update_fields=["status", "response"])
+            return response
+
+    wrapped.__name__ = handler.__name__
+    wrapped.__doc__ = handler.__doc__
+    return wrapped

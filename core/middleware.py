@@ -1,0 +1,89 @@
+"""Request-wide concerns: the user's language and zone, the audit context, and domain errors turned into answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from zoneinfo import ZoneInfo
+
+import structlog
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils import timezone, translation
+from django.utils.translation import gettext
+
+from core.audit import act
+from core.errors import DomainError, InputError, StaleData
+from core.models import Organisation
+
+log = structlog.get_logger(__name__)
+Handler = Callable[[HttpRequest], HttpResponse]
+
+
+class PreferencesMiddleware:
+    """Activate the signed-in user's language and zone; the organisation's zone when they set none."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        zone = ""
+        if request.user.is_authenticated:
+            # The choice made on this device (cookie, set by the language switch) wins over the stored preference.
+            if request.user.language and settings.LANGUAGE_COOKIE_NAME not in request.COOKIES:
+                translation.activate(request.user.language)
+                request.LANGUAGE_CODE = translation.get_language()
+            zone = request.user.time_zone
+        if not zone:
+            zone = (
+                Organisation.objects.values_list("time_zone", flat=True).first()
+                or settings.TIME_ZONE
+            )
+        with timezone.override(ZoneInfo(zone)):
+            return self.get_response(request)
+
+
+class AuditContextMiddleware:
+    """Give every audit entry of a request the request's id, the same that its log lines carry."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request_id = structlog.contextvars.get_contextvars().get("request_id", "")
+        token = act.set(str(request_id)[:64])
+        try:
+            response = self.get_response(request)
+        finally:
+            act.reset(token)
+        response["X-Request-ID"] = str(request_id)
+        return response
+
+
+class DomainErrorMiddleware:
+    """A DomainError that reaches the edge becomes a page, a fragment or JSON with the right status."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, DomainError):
+            return None
+        text = exception.message.render(gettext)
+        log.info("domain_error", code=exception.code, status=exception.status, text=str(exception))
+        if request.path.startswith("/api/"):
+            return JsonResponse({"code": exception.code, "detail": text}, status=exception.status)
+        context = {
+            "message": text,
+            "code": exception.code,
+            "field": exception.field if isinstance(exception, InputError) else "",
+            "changes": exception.changes if isinstance(exception, StaleData) else {},
+            "back": request.headers.get("referer", "/") if request.method == "POST" else "/",
+        }
+        template = (
+            "core/error_fragment.html" if getattr(request, "htmx", False) else "core/error.html"
+        )
+        return render(request, template, context, status=exception.status)

@@ -1,0 +1,30 @@
+"""Housekeeping that every app relies on. Entry points only: each calls one function."""
+
+import structlog
+from celery import shared_task
+from django.utils import timezone
+
+from core import jobs, outbox
+from core.models import Heartbeat
+
+log = structlog.get_logger(__name__)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def heartbeat() -> None:
+    """Show that beat sends and a worker receives; /readyz looks at it."""
+    Heartbeat.objects.update_or_create(name="worker", defaults={"at": timezone.now()})
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def sweep_jobs() -> None:
+    """Queue again what lost its worker."""
+    count = jobs.sweep()
+    if count:
+        log.warning("jobs.swept", count=count)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def send_outbox() -> None:
+    """Mail the digests that are due."""
+    outbox.send_due()

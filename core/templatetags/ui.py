@@ -1,0 +1,135 @@
+"""Template helpers of the design system: messages, amounts, units, states. Loaded as built-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
+
+from core.messages import Message
+from core.money import Money, minor_digits, round_amount
+
+register = template.Library()
+
+SI = (
+    (1e18, "E"),
+    (1e15, "P"),
+    (1e12, "T"),
+    (1e9, "G"),
+    (1e6, "M"),
+    (1e3, "k"),
+    (1.0, ""),
+    (1e-3, "m"),
+    (1e-6, "µ"),
+)
+TONES = ("neutral", "info", "good", "warn", "bad")
+
+
+@register.filter
+def said(value: Message | Mapping[str, Any] | None) -> str:
+    """A core.messages.Message (or its stored JSON) in the reader's language."""
+    if not value:
+        return ""
+    message = value if isinstance(value, Message) else Message.from_json(value)
+    return message.render(gettext)
+
+
+@register.filter
+def money(value: Money | Decimal | None, currency: str = "") -> str:
+    """`1,234.50 CNY`, at the currency's minor unit. A dash when unknown: missing is never zero."""
+    if value is None:
+        return "–"
+    if isinstance(value, Money):
+        return money(value.amount, value.currency)
+    amount = round_amount(Decimal(value), currency)
+    text = number_format(
+        amount, decimal_pos=minor_digits(currency), use_l10n=True, force_grouping=True
+    )
+    return f"{text} {currency}".strip()
+
+
+@register.filter
+def quantity(value: float | None, unit: str = "") -> str:
+    """A physical figure at three significant digits with an SI prefix: `3.35 TB/s`, `85.9 GB`."""
+    if value is None:
+        return "–"
+    number = float(value)
+    if number == 0:
+        return f"0 {unit}".strip()
+    scale, prefix = next(((s, p) for s, p in SI if abs(number) >= s), SI[-1])
+    return f"{significant(number / scale)} {prefix}{unit}".strip()
+
+
+@register.filter
+def significant(value: float | None, digits: int = 3) -> str:
+    """`value` at `digits` significant digits, grouped, without an exponent."""
+    if value is None:
+        return "–"
+    number = float(value)
+    if number == 0:
+        return "0"
+    from math import floor, log10
+
+    places = max(digits - 1 - floor(log10(abs(number))), 0)
+    return number_format(
+        Decimal(repr(round(number, places))).quantize(Decimal(1).scaleb(-places)),
+        force_grouping=True,
+    )
+
+
+@register.filter
+def percent(value: float | None, digits: int = 0) -> str:
+    """A share (1 = 100 %) as per cent."""
+    if value is None:
+        return "–"
+    return f"{number_format(round(float(value) * 100, digits), decimal_pos=digits)} %"
+
+
+@register.filter
+def span(seconds: float | timedelta | None) -> str:
+    """A length of time in the unit a person would use: ms, s, min, h, days."""
+    if seconds is None:
+        return "–"
+    value = seconds.total_seconds() if isinstance(seconds, timedelta) else float(seconds)
+    if value < 1:
+        return f"{significant(value * 1000)} ms"
+    if value < 120:
+        return f"{significant(value)} s"
+    if value < 2 * 3600:
+        return gettext("%(n)s min") % {"n": significant(value / 60)}
+    if value < 72 * 3600:
+        return gettext("%(n)s h") % {"n": significant(value / 3600)}
+    days = value / 86400
+    return ngettext("%(n)s day", "%(n)s days", round(days)) % {"n": significant(days)}
+
+
+@register.filter
+def ago(moment: datetime | None) -> str:
+    """How long ago, in words."""
+    return (
+        "–" if moment is None else gettext("%(span)s ago") % {"span": span(timezone.now() - moment)}
+    )
+
+
+@register.filter
+def item(mapping: Mapping[Any, Any], key: Any) -> Any:
+    """`mapping[key]`, or None."""
+    return mapping.get(key) if mapping else None
+
+
+@register.simple_tag(takes_context=True)
+def url_with(context: dict[str, Any], **changes: Any) -> str:
+    """The current address with query parameters set (or removed, when empty)."""
+    query = context["request"].GET.copy()
+    for name, value in changes.items():
+        if value in (None, ""):
+            query.pop(name, None)
+        else:
+            query[name] = value
+    return f"?{query.urlencode()}"

@@ -1,0 +1,59 @@
+"""Shared fixtures. The network is blocked; each test file brings its own data through tests/factories.py."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`race` needs two real connections with row locks: PostgreSQL only."""
+    if connection.vendor == "postgresql":
+        return
+    skip = pytest.mark.skip(reason="race tests need PostgreSQL (set DATABASE_URL)")
+    for item in items:
+        if item.get_closest_marker("race"):
+            item.add_marker(skip)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Only this machine may be reached, and only by tests that say why (database, browser, worker)."""
+    from pytest_socket import socket_allow_hosts
+
+    socket_allow_hosts(["127.0.0.1", "::1", "localhost"], allow_unix_socket=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache_and_files(settings: object, tmp_path_factory: pytest.TempPathFactory) -> None:
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}  # type: ignore[attr-defined]
+    settings.MEDIA_ROOT = tmp_path_factory.mktemp("files")  # type: ignore[attr-defined]
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # type: ignore[attr-defined]
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def organisation(db: None):
+    from tests.factories import OrganisationFactory
+
+    return OrganisationFactory()
+
+
+@pytest.fixture
+def team(db: None):
+    from tests.factories import TeamFactory
+
+    return TeamFactory()
+
+
+@pytest.fixture
+def make_user(db: None):
+    """`make_user(Role.REQUESTER, team=team)` → a user who holds that role (organisation-wide without a team)."""
+    from tests.factories import MembershipFactory, UserFactory
+
+    def make(*roles, team=None, **fields):
+        user = UserFactory(**fields)
+        for role in roles:
+            MembershipFactory(user=user, team=team, role=role)
+        return user
+
+    return make
