@@ -1,0 +1,118 @@
+"""Background jobs: run once, report, cancel, survive a dead worker."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from core import jobs
+from core.errors import InputError
+from core.messages import msg
+from core.models import Job
+
+pytestmark = pytest.mark.django_db
+RAN: list[str] = []
+
+
+@jobs.job_task
+def note(job, progress, word):
+    progress(50, msg("Writing %(word)s", word=word))
+    if word == "bad":
+        raise InputError("word", msg("%(word)s is refused", word=word), value=word)
+    if word == "defect":
+        raise RuntimeError("boom")
+    RAN.append(word)
+
+
+PATH = f"{__name__}.note"
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    RAN.clear()
+
+
+def make(word, **fields):
+    return Job.objects.create(key=f"note:{word}", task=PATH, args=[word], **fields)
+
+
+def test_a_job_runs_once_however_often_it_is_delivered():
+    job = make("one")
+    for _ in range(3):
+        note(str(job.pk))
+    job.refresh_from_db()
+    assert RAN == ["one"]
+    assert (job.status, job.percent, job.attempts) == (Job.Status.DONE, 100, 1)
+
+
+def test_the_same_key_is_the_same_job(make_user):
+    first = jobs.submit(PATH, "x", key="note:x", owner=make_user())
+    assert jobs.submit(PATH, "x", key="note:x").pk == first.pk
+
+
+def test_a_domain_error_is_kept_for_the_user():
+    job = make("bad")
+    note(str(job.pk))
+    job.refresh_from_db()
+    assert job.status == Job.Status.FAILED
+    assert job.error["params"] == {"word": "bad"}
+
+
+def test_a_defect_is_named_and_still_raised_for_the_log():
+    job = make("defect")
+    with pytest.raises(RuntimeError):
+        note(str(job.pk))
+    job.refresh_from_db()
+    assert job.status == Job.Status.FAILED
+    assert job.error["params"]["kind"] == "RuntimeError"
+
+
+def test_cancel_stops_at_the_next_stage(make_user):
+    job = make("late", cancel_requested=True)
+    note(str(job.pk))
+    job.refresh_from_db()
+    assert job.status == Job.Status.CANCELLED
+    assert RAN == []
+
+
+def test_a_queued_job_is_cancelled_at_once(make_user):
+    job = make("never")
+    jobs.cancel(job, by=make_user())
+    note(str(job.pk))
+    job.refresh_from_db()
+    assert job.status == Job.Status.CANCELLED
+    assert RAN == []
+
+
+def test_a_running_job_is_not_taken_by_a_second_worker_while_it_shows_life():
+    job = make("busy", status=Job.Status.RUNNING, beat_at=timezone.now(), attempts=1)
+    note(str(job.pk))
+    assert RAN == []
+
+
+def test_a_job_whose_worker_died_is_taken_over():
+    silent = timezone.now() - jobs.SILENCE - timedelta(seconds=1)
+    job = make("dead", status=Job.Status.RUNNING, beat_at=silent, attempts=1)
+    note(str(job.pk))
+    job.refresh_from_db()
+    assert RAN == ["dead"]
+    assert (job.status, job.attempts) == (Job.Status.DONE, 2)
+
+
+def test_the_sweeper_gives_up_after_a_few_deaths_and_says_so():
+    silent = timezone.now() - jobs.SILENCE - timedelta(seconds=1)
+    job = make("cursed", status=Job.Status.RUNNING, beat_at=silent, attempts=jobs.MAX_ATTEMPTS)
+    jobs.sweep()
+    job.refresh_from_db()
+    assert job.status == Job.Status.FAILED
+    assert job.error["params"]["n"] == jobs.MAX_ATTEMPTS
+
+
+def test_a_failed_job_can_be_tried_again_under_its_key(make_user):
+    job = make("bad")
+    note(str(job.pk))
+    Job.objects.filter(pk=job.pk).update(args=["good"])
+    jobs.retry(job, owner=make_user())
+    note(str(job.pk))
+    job.refresh_from_db()
+    assert (RAN, job.status) == (["good"], Job.Status.DONE)
