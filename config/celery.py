@@ -25,6 +25,6 @@ def use_django_logging(**kwargs: object) -> None:
 # Every entry may run twice or late without harm: each task checks the database first.
 app.conf.beat_schedule = {
     "heartbeat": {"task": "core.tasks.heartbeat", "schedule": 30.0},
-    "sweep-stuck-jobs": {"task": "core.tasks.sweep_jobs", "schedule": 60.0},
+    "sweep-stuck-jobs": {"task": "core.tasks.sweep_jobs", "schedule": 20.0},
     "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
 }
