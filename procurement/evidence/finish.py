@@ -1,0 +1,69 @@
+"""What holds for every format once a file has been read: damage, identity, and what was ordered."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from core.messages import msg
+from planning.telemetry_formats.source import Source
+from procurement.evidence.report import Report
+from procurement.evidence.types import Evidence, Verdict
+
+_NOTES = {
+    "utf16": msg("The file is in UTF-16; it was converted."),
+    "gbk": msg("The file is in a Chinese encoding; it was converted."),
+    "ansi": msg("Terminal colours were removed from the file."),
+}
+
+
+def finish(report: Report, source: Source, formats: list[str]) -> Evidence:
+    """Freeze a report after the checks that need the whole of it."""
+    for note in sorted(source.notes & set(_NOTES)):
+        report.caution(note, _NOTES[note])
+    if source.damage:
+        report.unproven(
+            "damaged_file",
+            msg(
+                "The file holds bytes that no tool writes: %(what)s.",
+                what=", ".join(sorted(source.damage)),
+            ),
+        )
+    if len(formats) > 1:
+        report.unproven(
+            "several_tools",
+            msg(
+                "Output of several tools is in one file (%(tools)s); only the first was read. Split the file.",
+                tools=", ".join(formats),
+            ),
+        )
+    _check_order(report)
+    return report.freeze()
+
+
+def _check_order(report: Report) -> None:
+    order = report.context.order
+    quantity = order.get("quantity")
+    named = len(report.devices)
+    if isinstance(quantity, int) and named and named < quantity and not report.usage:
+        report.unproven(
+            "devices_missing",
+            msg(
+                "The order has %(ordered)s devices, the file shows %(shown)s.",
+                ordered=quantity,
+                shown=named,
+            ),
+        )
+    delivered = order.get("serials")
+    if not isinstance(delivered, list) or not delivered:
+        return
+    known = {str(serial).strip().upper() for serial in delivered}
+    for device in report.devices.values():
+        if device.serial and device.serial.upper() not in known:
+            device.note(
+                Verdict.FAIL,
+                "serial_not_delivered",
+                msg("Serial %(serial)s is not among the delivered ones.", serial=device.serial),
+                value=device.serial,
+            )
+    uses = Counter(device.serial for device in report.devices.values() if device.serial)
+    report.counts.setdefault("serials", len(uses))

@@ -1,0 +1,18 @@
+"""The readers by format. One interface: read(document, context) -> Report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from procurement.evidence import gpu_burn
+from procurement.evidence.document import Document
+from procurement.evidence.policy import EvidenceContext
+from procurement.evidence.report import Report
+
+Reader = Callable[[Document, EvidenceContext], Report]
+
+_MODULES = (gpu_burn,)
+READERS: dict[str, Reader] = {name: module.read for module in _MODULES for name in module.FORMATS}
+
+# These walk the lines themselves and separate hosts as they go.
+STREAMING = frozenset({"gpu_burn", "kernel_log_xid", "nvidia_smi_query_csv"})
