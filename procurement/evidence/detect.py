@@ -55,7 +55,8 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "nccl_tests",
-            r"^#? ?nThread \d+ nGpus \d+|^# (?:nccl|rccl)-tests version|^# Collective test|^#\s+Rank\s+\d+ .*\bdevice\b|^# Avg bus bandwidth|Test (?:NCCL|CUDA) failure",
+            r"^#? ?nThread \d+ nGpus \d+|^# (?:nccl|rccl)-tests version|^# Collective test|"
+            r"^#\s+Rank\s+\d+ .*\bdevice\b|^# Avg bus bandwidth|Test (?:NCCL|CUDA) failure",
         ),
         (
             "hpl",
@@ -91,7 +92,8 @@ _KERNEL = re.compile(
     re.MULTILINE,
 )
 _QUERY_NAMES = re.compile(
-    r"(?:^|[,;\t]) *\"?(timestamp|index|name|gpu_name|uuid|gpu_uuid|serial|gpu_serial|gpu_bus_id|pci\.\w+|pstate|temperature\.\w+|"
+    r"(?:^|[,;\t]) *\"?(timestamp|index|name|gpu_name|uuid|gpu_uuid|serial|gpu_serial|gpu_bus_id|"
+    r"pci\.\w+|pstate|temperature\.\w+|"
     r"utilization\.\w+|memory\.\w+|power\.\w[\w.]*|clocks[\w.]*|ecc\.[\w.]+|remapped_rows\.\w+|"
     r"retired_pages\.\w+|"
     r"pcie\.[\w.]+|driver_version|vbios_version|fan\.speed|inforom\.\w+|gom\.\w+|compute_cap|persistence_mode|mig\.\w[\w.]*)"

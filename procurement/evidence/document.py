@@ -62,10 +62,8 @@ class Document:
             lines is None and sum(bool(_MPI.match(s)) for s in sample) > 0.5 * len(sample) > 0
         )
         self.labelled = lines is None and not self.tagged and _all_labelled(sample)
-        self.banners = (
-            (lines is None
-            and any(_BANNER.match(s.strip()) for s in sample))
-            or (lines is None and _rule_banners(sample))
+        self.banners = (lines is None and any(_BANNER.match(s.strip()) for s in sample)) or (
+            lines is None and _rule_banners(sample)
         )
 
     @property

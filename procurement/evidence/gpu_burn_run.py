@@ -84,8 +84,8 @@ class Run:
         self.hottest = np.fmax(self.hottest, np.fmax.reduce(rows[:, 1 + 3 * n : 1 + 4 * n], axis=0))
         errors = np.fmax.reduce(rows[:, 1 + 2 * n : 1 + 3 * n], axis=0)
         self.window_errors = np.fmax(self.window_errors, np.nan_to_num(errors))
-        for device in np.flatnonzero(self.window_errors > 0):
-            self.error_line.setdefault(int(device), number)
+        for device in np.flatnonzero(self.window_errors > 0).tolist():
+            self.error_line.setdefault(device, number)
         self._bin(percent.astype(int), counted, present)
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LOG_BYTES = 300_000_000
 WANTED_MB_PER_SECOND = 50.0
 ALLOWED_EXTRA_MB = 64.0
+PLAIN_BYTES = 20_000_000
+
+_SPEED = re.compile(rb"\((\d+) Gflop/s\)")
+_TEMP = re.compile(rb"(\d+) C")
 
 _DEVICES = 8
 _CHILD = """
@@ -55,8 +60,8 @@ def write_log(path: Path, size: int) -> None:
         out.writelines(f"\tGPU {i}: OK\n" for i in range(_DEVICES))
 
 
-def _measure(size: int) -> tuple[float, float]:
-    """(MB/s, MB over the base) of reading a log of `size` bytes in a process of its own."""
+def _measure(size: int) -> tuple[float, float, float]:
+    """(MB/s, MB over the base, MB/s of the plain reader) on a log of `size` bytes, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "burn.log"
         write_log(path, size)
@@ -69,33 +74,46 @@ def _measure(size: int) -> tuple[float, float]:
             check=True,
         )
         seconds, extra = map(float, done.stdout.split()[:2])
-        return path.stat().st_size / 1e6 / seconds, extra
+        return path.stat().st_size / 1e6 / seconds, extra, _plain_reader(path)
+
+
+def _plain_reader(path: Path) -> float:
+    """MB/s of splitting the records and taking each apart with one regular expression: how one would begin."""
+    data = path.read_bytes()[:PLAIN_BYTES]
+    start = time.perf_counter()
+    speeds = 0.0
+    for record in data.split(b"\r"):
+        speeds += sum(map(float, _SPEED.findall(record)))
+        speeds += sum(map(int, _TEMP.findall(record)))
+    return len(data) / 1e6 / (time.perf_counter() - start)
 
 
 def gpu_burn_mb_per_second() -> dict[str, float | str]:
     """Throughput on a 300 MB log without a newline."""
-    value, _ = _measure(LOG_BYTES)
+    value, _, plain = _measure(LOG_BYTES)
     return {
         "value": round(value, 1),
         "unit": "MB/s",
-        "baseline": WANTED_MB_PER_SECOND,
-        "ratio": round(value / WANTED_MB_PER_SECOND, 3),
+        "baseline": round(plain, 1),
+        "ratio": round(value / plain, 2),
+        "baseline_is": "one regular expression per record, speeds and temperatures only",
+        "note": f"at least {WANTED_MB_PER_SECOND} MB/s is asked for",
     }
 
 
 def gpu_burn_extra_mb() -> dict[str, float | str]:
     """Memory over the process's base on the same log."""
-    _, value = _measure(LOG_BYTES)
+    _, value, _ = _measure(LOG_BYTES)
     return {
         "value": round(value, 1),
         "unit": "MB",
         "baseline": ALLOWED_EXTRA_MB,
         "ratio": round(value / ALLOWED_EXTRA_MB, 3),
+        "baseline_is": "what is allowed over the base of the process",
     }
 
 
-if __name__ == "__main__":
-    started = time.perf_counter()
-    for measure in (gpu_burn_mb_per_second, gpu_burn_extra_mb):
-        print(measure.__name__, measure())
-    print(f"{time.perf_counter() - started:.0f} s")
+BENCHMARKS = {
+    "gpu_burn_mb_per_second": gpu_burn_mb_per_second,
+    "gpu_burn_extra_mb": gpu_burn_extra_mb,
+}
