@@ -1,0 +1,145 @@
+"""From the catalogue's rows to what the estimators take: the reference files as shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from catalog import reference
+from core.errors import InputError
+from core.messages import msg
+from planning.estimators.types import (
+    Accelerator,
+    Architecture,
+    LatentAttention,
+    MixtureOfExperts,
+)
+
+# Kinds whose shape the transformer estimators understand.
+TRANSFORMERS = ("decoder", "encoder", "encoder-decoder")
+
+
+def accelerator(row: Mapping[str, Any]) -> Accelerator:
+    """One catalogue row as an estimator's accelerator.
+
+    Raises
+    ------
+    InputError
+        If the row publishes no memory bandwidth, or no rate at all: nothing can be estimated on it.
+    """
+    if row["hbm_bandwidth"] is None or not row["peak_flops"]:
+        raise InputError(
+            "accelerator",
+            msg(
+                "%(name)s has no published rate or bandwidth; ask the vendor or measure it first",
+                name=row["name"],
+            ),
+            value=row["slug"],
+        )
+    pcie = {} if row["pcie_bandwidth"] is None else {"pcie_bandwidth": row["pcie_bandwidth"]}
+    return Accelerator(
+        slug=row["slug"],
+        name=row["name"],
+        generation=row["generation"],
+        hbm_bytes=row["hbm_bytes"],
+        hbm_bandwidth=row["hbm_bandwidth"],
+        peak_flops=dict(row["peak_flops"]),
+        tdp=row["tdp"],
+        link_bandwidth=row["link_bandwidth"],
+        link_kind=row["link_kind"],
+        form_factor=row["form_factor"],
+        vendor=row["vendor"],
+        year=row["year"],
+        sparsity_factor=row["sparsity_factor"],
+        **pcie,
+    )
+
+
+def architecture(row: Mapping[str, Any]) -> Architecture:
+    """One catalogue row as an estimator's model shape.
+
+    Raises
+    ------
+    InputError
+        If the row is not a transformer over tokens, or its shape is not complete.
+    """
+    if not is_transformer(row):
+        raise InputError(
+            "model",
+            msg("%(name)s has no transformer shape to estimate from", name=row["name"]),
+            value=row["slug"],
+        )
+    return Architecture(
+        name=row["name"],
+        layers=row["layers"],
+        hidden=row["hidden"],
+        heads=row["heads"],
+        kv_heads=row["kv_heads"],
+        head_dim=row["head_dim"],
+        ffn=row["ffn"],
+        vocab=row["vocab"],
+        gated=bool(row["gated"]),
+        tied_embeddings=bool(row["tied_embeddings"]),
+        moe=MixtureOfExperts(**row["moe"]) if row["moe"] else None,
+        mla=LatentAttention(**row["mla"]) if row["mla"] else None,
+        sliding_window=row["sliding_window"],
+        sliding_layers=row["sliding_layers"],
+        cross_attention_layers=row["cross_attention_layers"],
+        position_embeddings=row["position_embeddings"],
+        causal=row["kind"] != "encoder",
+        max_context=row["max_context"],
+        params_total=float(row["params_total"]),
+        params_active=float(row["params_active"]),
+    )
+
+
+def is_transformer(row: Mapping[str, Any]) -> bool:
+    """Whether `row` is a transformer over tokens whose whole shape is known."""
+    shape = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab")
+    return row["kind"] in TRANSFORMERS and all(row[field] for field in shape)
+
+
+def can_estimate(row: Mapping[str, Any]) -> bool:
+    """Whether `row` publishes enough of a card to estimate on it."""
+    return row["hbm_bandwidth"] is not None and bool(row["peak_flops"])
+
+
+@cache
+def accelerators() -> dict[str, Accelerator]:
+    """Every accelerator that can be estimated on, by slug."""
+    rows = reference.accelerators().values()
+    return {row["slug"]: accelerator(row) for row in rows if can_estimate(row)}
+
+
+@cache
+def architectures() -> dict[str, Architecture]:
+    """Every transformer over tokens, by slug. Vision models, CNNs and diffusion models are not among them."""
+    rows = reference.architectures().values()
+    return {row["slug"]: architecture(row) for row in rows if is_transformer(row)}
+
+
+def resolve_accelerator(name: str) -> Accelerator:
+    """The accelerator that benchmarks, clouds and people call `name`: a slug, "H100", "A100-80GB", "RTX 4090".
+
+    A bare model name means its usual data-centre form: H100 is the SXM5 card of 80 GB, A100 the SXM4 one of 80 GB.
+
+    Raises
+    ------
+    InputError
+        If the card is not in the catalogue, or publishes too little to estimate on.
+    """
+    slug = reference.accelerator_slug(name)
+    if slug is None:
+        text = msg("%(name)s is not an accelerator of the catalogue", name=name)
+        raise InputError("accelerator", text, value=name)
+    return accelerator(reference.accelerators()[slug])
+
+
+def resolve_architecture(name: str) -> Architecture:
+    """The model called `name` ("Llama-3.1-8B", "meta-llama/Llama-3.1-8B", a slug). Raises InputError."""
+    slug = reference.architecture_slug(name)
+    if slug is None:
+        text = msg("%(name)s is not a model of the catalogue", name=name)
+        raise InputError("model", text, value=name)
+    return architecture(reference.architectures()[slug])
