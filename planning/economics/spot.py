@@ -17,24 +17,22 @@ Technometrics 15(4), 1973. AWS Spot Instance Advisor for monthly reclaim bands (
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
 
 from core.errors import InputError
 from core.messages import Message, msg
 from core.money import Money
 from planning.economics import checks, exact
 from planning.economics.checks import Floats
+from planning.economics.losses import Losses, busy_period_quantile
 from planning.economics.types import HOURS_PER_MONTH, SECONDS_PER_HOUR
 from planning.estimators import interruptions
 from planning.estimators.types import InfeasibleError
 
 _MOST_STRETCH = 50.0  # a run that takes this many times its work is called impossible
-_TAIL = 1e-9
 
 
 def refusal(*, checkpointable: bool, online: bool) -> Message | None:
@@ -164,7 +162,7 @@ def closed_form(run: SpotRun) -> SpotTimes:
     wall = mtbf * lost + recovery * lost
     if wall > _MOST_STRETCH * run.work_hours:
         raise _impossible(run)
-    mixture = _Losses(whole, length, last, mtbf)
+    mixture = Losses(whole, length, last, mtbf)
     return SpotTimes(
         interval=run.interval,
         reclaims=lost,
@@ -325,71 +323,6 @@ def compare_with_on_demand(
     )
 
 
-# ---- Distribution ------------------------------------------------------------------------------------------------
-
-
-class _Losses:
-    """Distribution of the hours of a run whose segments are repeated until they pass."""
-
-    def __init__(self, whole: int, length: float, last: float, mtbf: float) -> None:
-        self.base = whole * length + last
-        counts = [_failures(whole, length / mtbf), _failures(1, last / mtbf)]
-        first, second = (np.arange(len(weights)) for weights in counts)
-        weight = np.outer(*counts).ravel()
-        keep = weight > 1e-12
-        self.weight = weight[keep] / weight[keep].sum()
-        self.first = np.repeat(first, len(second))[keep]
-        self.second = np.tile(second, len(first))[keep]
-        self.length, self.last, self.mtbf = length, last, mtbf
-        (mean1, var1), (mean2, var2) = _cut_exponential(length, mtbf), _cut_exponential(last, mtbf)
-        self.mean = self.first * mean1 + self.second * mean2
-        self.deviation = np.sqrt(self.first * var1 + self.second * var2)
-
-    def cdf(self, hours: float, recovery: float) -> float:
-        """Share of runs that take at most `hours`, each interruption costing `recovery` besides lost work."""
-        count = self.first + self.second
-        loss = hours - self.base - count * recovery
-        several = special.ndtr(
-            (loss - self.mean) / np.where(self.deviation > 0, self.deviation, 1.0)
-        )
-        bound = np.where(self.first == 1, self.length, self.last)
-        single = np.clip(
-            np.expm1(-np.clip(loss, 0, bound) / self.mtbf) / np.expm1(-bound / self.mtbf), 0, 1
-        )
-        share = np.where(count == 0, loss >= 0, np.where(count == 1, single, several))
-        return float(self.weight @ share)
-
-    def quantile(self, share: float, recovery: float) -> float:
-        """Hours within which `share` of the runs end."""
-        count = self.first + self.second
-        high = (
-            float(np.max(self.base + count * recovery + self.mean + 8 * self.deviation))
-            + self.length
-        )
-        return _bisect(lambda hours: self.cdf(hours, recovery) - share, self.base, high)
-
-
-def _failures(segments: int, ratio: float) -> Floats:
-    """Probabilities of 0, 1, 2 ... failures before all `segments` of length `ratio` x MTBF have passed."""
-    if segments == 0:
-        return np.ones(1)
-    passes = math.exp(-ratio)
-    most = int(stats.nbinom.ppf(1 - _TAIL, segments, passes))
-    weights: Floats = stats.nbinom.pmf(np.arange(most + 1), segments, passes)
-    return weights
-
-
-def _cut_exponential(bound: float, mean: float) -> tuple[float, float]:
-    """Mean and variance of an exponential with `mean`, given that it is below `bound`."""
-    ratio = bound / mean
-    if ratio < 1e-3:  # nearly uniform; the closed form cancels here
-        return bound / 2, bound * bound / 12
-    if ratio > 500:
-        return mean, mean * mean
-    grown = math.expm1(ratio)
-    return mean - bound / grown, mean * mean - bound * bound * math.exp(ratio) / grown**2
-
-
 def _announced(run: SpotRun) -> SpotTimes:
     whole, length, last = run.segments
     mtbf = run.blind_mtbf
@@ -406,7 +339,7 @@ def _announced(run: SpotRun) -> SpotTimes:
     reclaims = rate * held / (1 - rate * each)
     if wall + reclaims * (each + run.wait_hours) > _MOST_STRETCH * run.work_hours:
         raise _impossible(run)
-    p90 = _busy_period_quantile(0.9, rate * held, rate * each)
+    p90 = busy_period_quantile(0.9, rate * held, rate * each)
     return SpotTimes(
         interval=run.interval,
         reclaims=hits + reclaims,
@@ -415,29 +348,6 @@ def _announced(run: SpotRun) -> SpotTimes:
         expected_billed=held + reclaims * each,
         p90_billed=held + p90 * each,
     )
-
-
-def _busy_period_quantile(share: float, mean: float, branching: float) -> int:
-    """Quantile of the generalised Poisson count with P(n) = m (m + n b)^(n-1) e^-(m + n b) / n!."""
-    expected = mean / (1 - branching)
-    spread = math.sqrt(mean / (1 - branching) ** 3)
-    n = np.arange(int(expected + 12 * spread) + 20)
-    log = np.log(mean) + (n - 1) * np.log(mean + n * branching) - (mean + n * branching)
-    reached = np.cumsum(np.exp(log - special.gammaln(n + 1.0)))
-    return int(np.searchsorted(reached, share))
-
-
-def _bisect(function: Callable[[float], float], low: float, high: float) -> float:
-    """Smallest point in (`low`, `high`] at which a rising step function is not negative, to 1e-6 relative."""
-    if function(low) >= 0:
-        return low
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        if function(middle) >= 0:
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 def _require_advance(length: float, mtbf: float) -> None:
