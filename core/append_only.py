@@ -1,4 +1,4 @@
-"""A migration operation: the database itself refuses to change or delete rows of a table."""
+"""Migration operations: the database itself refuses to change or delete rows, always or from some point on."""
 
 from __future__ import annotations
 
@@ -63,3 +63,63 @@ class AppendOnly(Operation):
 
     def describe(self) -> str:
         return f"Make {self.table} append-only"
+
+
+class FrozenOnce(Operation):
+    """Guard rows of `table` with triggers on UPDATE and DELETE from the moment `column` is set. Reversible."""
+
+    reversible = True
+    reduces_to_sql = True
+
+    def __init__(self, table: str, column: str) -> None:
+        self.table = table
+        self.column = column
+
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
+        return type(self).__name__, [self.table, self.column], {}
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """No model state changes."""
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table, column = self.table, self.column
+        if schema_editor.connection.vendor == "postgresql":
+            schema_editor.execute(
+                f"CREATE FUNCTION {table}_frozen() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                f"BEGIN RAISE EXCEPTION '{table} row is frozen'; END $$"
+            )
+            schema_editor.execute(
+                f"CREATE TRIGGER {table}_frozen BEFORE UPDATE OR DELETE ON {table} "
+                f"FOR EACH ROW WHEN (OLD.{column} IS NOT NULL) EXECUTE FUNCTION {table}_frozen()"
+            )
+        else:
+            for verb in ("UPDATE", "DELETE"):
+                schema_editor.execute(
+                    f"CREATE TRIGGER {table}_frozen_{verb.lower()} BEFORE {verb} ON {table} "
+                    f"WHEN OLD.{column} IS NOT NULL "
+                    f"BEGIN SELECT RAISE(ABORT, '{table} row is frozen'); END"
+                )
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table = self.table
+        if schema_editor.connection.vendor == "postgresql":
+            schema_editor.execute(f"DROP TRIGGER {table}_frozen ON {table}")
+            schema_editor.execute(f"DROP FUNCTION {table}_frozen()")
+        else:
+            for verb in ("update", "delete"):
+                schema_editor.execute(f"DROP TRIGGER {table}_frozen_{verb}")
+
+    def describe(self) -> str:
+        return f"Freeze rows of {self.table} once {self.column} is set"

@@ -1,0 +1,30 @@
+"""Rows of this app, by noun."""
+
+from planning.models.approvals import (
+    ApprovalLimit,
+    ApprovalPolicy,
+    ApprovalRule,
+    ApprovalStep,
+    Vote,
+)
+from planning.models.budgets import Budget, BudgetChange, LedgerEntry
+from planning.models.delegations import Delegation
+from planning.models.plans import PlanChoice
+from planning.models.requests import CapacityRequest, RequestRevision
+from planning.models.studies import Study
+
+__all__ = [
+    "ApprovalLimit",
+    "ApprovalPolicy",
+    "ApprovalRule",
+    "ApprovalStep",
+    "Budget",
+    "BudgetChange",
+    "CapacityRequest",
+    "Delegation",
+    "LedgerEntry",
+    "PlanChoice",
+    "RequestRevision",
+    "Study",
+    "Vote",
+]

@@ -1,0 +1,187 @@
+"""Who must agree to what: policies as data, steps made from them, votes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from core.models import CURRENCY_CHOICES, AppendOnlyError, AppendOnlyQuerySet, Team, User
+from planning.models.delegations import Delegation
+from planning.models.plans import SpendKind
+from planning.models.requests import RequestRevision, Residence
+from planning.states import STEP_RULES, StepStatus, transitions
+
+
+class Authority(models.TextChoices):
+    """Whose agreement a rule asks for."""
+
+    TEAM_LEAD = "team_lead", _("Approver of the team")
+    BUDGET_APPROVER = "budget_approver", _("Approver of the organisation")
+    FINANCE = "finance", _("Finance")
+    PROCUREMENT = "procurement", _("Procurement")
+
+
+class Preset(models.TextChoices):
+    SMALL_TEAM = "small_team", _("Small team")
+    COMPANY = "company", _("Company")
+    REGULATED = "regulated", _("Regulated")
+
+
+class ApprovalPolicy(models.Model):
+    """A set of rules; one is in force."""
+
+    preset = models.CharField(_("preset"), max_length=12, choices=Preset.choices)
+    active = models.BooleanField(_("in force"), default=False)
+    two_person_budget = models.BooleanField(_("allotments need two people"), default=True)
+    allow_over_budget = models.BooleanField(_("over-commitment with a reason"), default=False)
+    block_stale_study = models.BooleanField(_("no approval on an outdated study"), default=True)
+    reservation_days = models.PositiveSmallIntegerField(
+        _("reservations expire after (days)"), default=90
+    )
+    actual_tolerance = models.DecimalField(
+        _("invoices may exceed the order by"), max_digits=5, decimal_places=4, default=0
+    )
+    loaded_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = _("approval policy")
+        verbose_name_plural = _("approval policies")
+        ordering = ["-active", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["active"], condition=Q(active=True), name="one_policy_in_force"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.get_preset_display())
+
+
+class ApprovalRule(models.Model):
+    """One agreement that is asked for, when every condition it names holds. Groups run in order, rules of a group side
+    by side."""
+
+    policy = models.ForeignKey(ApprovalPolicy, on_delete=models.CASCADE, related_name="rules")
+    group = models.PositiveSmallIntegerField(_("group"))
+    authority = models.CharField(_("who"), max_length=16, choices=Authority.choices)
+    quorum = models.PositiveSmallIntegerField(_("votes needed"), default=1)
+    above = models.DecimalField(
+        _("above"), max_digits=18, decimal_places=3, null=True, blank=True,
+        help_text=_("Empty: any amount."),
+    )  # fmt: skip
+    above_currency = models.CharField(max_length=3, choices=CURRENCY_CHOICES, blank=True)
+    spend_kind = models.CharField(_("budget"), max_length=10, choices=SpendKind.choices, blank=True)
+    team = models.ForeignKey(
+        Team, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    residence = models.CharField(max_length=14, choices=Residence.choices, blank=True)
+    over_budget_only = models.BooleanField(_("only when over budget"), default=False)
+
+    class Meta:
+        verbose_name = _("approval rule")
+        verbose_name_plural = _("approval rules")
+        ordering = ["group", "id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(quorum__gte=1), name="rule_quorum"),
+            models.CheckConstraint(
+                condition=Q(above=None, above_currency="")
+                | (Q(above__gte=0) & ~Q(above_currency="")),
+                name="rule_threshold_currency",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.get_authority_display()} × {self.quorum}"
+
+
+class ApprovalLimit(models.Model):
+    """Up to which amount a person may agree. No row: no personal limit."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="approval_limit")
+    amount = models.DecimalField(_("limit"), max_digits=18, decimal_places=3)
+    currency = models.CharField(_("currency"), max_length=3, choices=CURRENCY_CHOICES)
+
+    class Meta:
+        verbose_name = _("approval limit")
+        verbose_name_plural = _("approval limits")
+        constraints = [
+            models.CheckConstraint(condition=Q(amount__gte=0), name="limit_not_negative")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.amount} {self.currency}"
+
+
+class ApprovalStep(models.Model):
+    """One agreement asked for one revision. Bound to the revision's id and to the hash of its content and plan."""
+
+    Status = StepStatus
+    TRANSITIONS = transitions(STEP_RULES)
+
+    revision = models.ForeignKey(RequestRevision, on_delete=models.PROTECT, related_name="steps")
+    content_hash = models.CharField(max_length=64)
+    group = models.PositiveSmallIntegerField(_("group"))
+    authority = models.CharField(_("who"), max_length=16, choices=Authority.choices)
+    quorum = models.PositiveSmallIntegerField(_("votes needed"), default=1)
+    status = models.CharField(
+        _("state"), max_length=10, choices=StepStatus.choices, default=StepStatus.WAITING
+    )
+    version = models.PositiveIntegerField(default=1, editable=False)
+    created_at = models.DateTimeField(default=timezone.now)
+    opened_at = models.DateTimeField(null=True, blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("approval step")
+        verbose_name_plural = _("approval steps")
+        ordering = ["revision_id", "group", "id"]
+        indexes = [models.Index(fields=["status"], name="step_status")]
+
+    def __str__(self) -> str:
+        return f"{self.revision} · {self.get_authority_display()}"
+
+
+class Decision(models.TextChoices):
+    APPROVE = "approve", _("Approve")
+    RETURN = "return", _("Return for changes")
+    REJECT = "reject", _("Reject")
+
+
+class Vote(models.Model):
+    """What one person said on one step, for themself or for the one they stand in for. Append-only."""
+
+    step = models.ForeignKey(ApprovalStep, on_delete=models.PROTECT, related_name="votes")
+    voter = models.ForeignKey(User, on_delete=models.PROTECT, related_name="votes")
+    principal = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    delegation = models.ForeignKey(
+        Delegation, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    decision = models.CharField(_("decision"), max_length=8, choices=Decision.choices)
+    reason = models.TextField(_("reason"), blank=True)
+    content_hash = models.CharField(max_length=64)
+    at = models.DateTimeField(default=timezone.now)
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = pgettext_lazy("approval", "vote")
+        verbose_name_plural = pgettext_lazy("approval", "votes")
+        ordering = ["id"]
+        default_permissions = ("view",)
+        constraints = [
+            models.UniqueConstraint(fields=["step", "principal"], name="vote_once_per_principal"),
+            models.UniqueConstraint(fields=["step", "voter"], name="vote_once_per_voter"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.step} · {self.voter} · {self.decision}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk is not None:
+            raise AppendOnlyError("Votes are never changed")
+        super().save(*args, **kwargs)

@@ -1,0 +1,67 @@
+"""A study: the options for one revision, computed from pinned inputs."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from core.models import Job, User
+from planning.models.requests import CapacityRequest, RequestRevision
+from planning.states import STUDY_RULES, StudyStatus, transitions
+
+
+class StudyQuerySet(models.QuerySet["Study"]):
+    def visible_to(self, user: User) -> StudyQuerySet:
+        """Studies of the requests that `user` may see."""
+        return self.filter(
+            revision__request__in=CapacityRequest.objects.visible_to(user).values("pk")
+        )
+
+
+class Study(models.Model):
+    """One computation: inputs, and what came out. The same inputs twice are one row.
+
+    `result["plans"]` is a list of objects that :func:`planning.services.plans.choose_plan` reads; each has ``key``,
+    ``accelerator_slug``, ``cards``, ``servers`` (or null), ``mode`` (planning.economics.types.PaymentMode or
+    ``mixed``), ``spend_kind`` (``cloud`` or ``purchase``; derived from the mode when missing), ``amount`` (decimal
+    string), ``currency`` and ``summary`` (an object).
+    """
+
+    Status = StudyStatus
+    TRANSITIONS = transitions(STUDY_RULES)
+
+    revision = models.ForeignKey(RequestRevision, on_delete=models.PROTECT, related_name="studies")
+    job = models.ForeignKey(
+        Job, on_delete=models.SET_NULL, null=True, blank=True, related_name="studies"
+    )
+    status = models.CharField(
+        _("state"), max_length=12, choices=StudyStatus.choices, default=StudyStatus.DRAFT
+    )
+    version = models.PositiveIntegerField(default=1, editable=False)
+    inputs = models.JSONField(default=dict)
+    inputs_hash = models.CharField(max_length=64)
+    result = models.JSONField(null=True, blank=True)
+    result_hash = models.CharField(max_length=64, blank=True)
+    error = models.JSONField(default=dict, blank=True)  # a core.messages.Message
+    catalogue_date = models.DateField(_("prices as of"), null=True, blank=True)
+    constants_version = models.CharField(max_length=40, blank=True)
+    seed = models.PositiveIntegerField(default=0)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = StudyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("study")
+        verbose_name_plural = _("studies")
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["revision", "inputs_hash"], name="study_once_per_inputs"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.revision} · {self.inputs_hash[:8]}"
