@@ -56,6 +56,7 @@ NF4_BYTES = 0.5625  # 4 bits and one FP32 scale for each 64 weights
 NF4_DOUBLE_BYTES = 0.5159  # scales quantised in turn
 # Activations kept against full training: no weight gradients of frozen matrices, but inputs of the adapters; 4-bit
 # weights leave their expanded copies behind.
+SELECTIVE_SHARE, SELECTIVE_LINEAR = 0.55, 0.25
 ADAPTER_ACTIVATIONS = {"lora": 1.05, "qlora": 1.4}
 
 
@@ -258,18 +259,9 @@ def _recipe_columns(recipe: Recipe, a: Architecture) -> dict[str, float]:
     frozen = weights
     if recipe.method == "qlora":
         frozen = NF4_DOUBLE_BYTES if recipe.double_quantization else NF4_BYTES
-    full = recipe.recompute == "full"
-    torch_selective = recipe.recompute == "selective" and recipe.framework != "megatron"
-    share = 1.0
-    if torch_selective:
-        share = 0.55  # operations are kept or redone one by one; about half stays
     return {
         "sequence": float(recipe.sequence_length),
         "passes": {"lora": 2.0, "qlora": 2.0, "dpo": 4.0}.get(recipe.method, 3.0),
-        "recompute_linear": 1.0 if full else (0.25 if torch_selective else 0.0),
-        "recompute_attention": 0.0 if recipe.recompute == "none" else 1.0,
-        "activation_share": share * ADAPTER_ACTIVATIONS.get(recipe.method, 1.0),
-        "activation_full": 1.0 if full else 0.0,
         "weight_bytes": frozen if adapter else weights,
         "reference_bytes": 2.0 if recipe.method == "dpo" else 0.0,
         "gradient_bytes": 4.0 if full_precision else recipe.gradient_bytes,
@@ -282,9 +274,6 @@ def _recipe_columns(recipe: Recipe, a: Architecture) -> dict[str, float]:
         else 0.0,
         "dequantized": 1.0 if recipe.method == "qlora" else 0.0,
         "embedding_weight_bytes": weights,
-        "shard_weights": 1.0 if recipe.sharding == "zero3" else 0.0,
-        "shard_gradients": 1.0 if recipe.sharding in ("zero2", "zero3") else 0.0,
-        "shard_states": 0.0 if recipe.sharding == "none" else 1.0,
         "offload_states": 0.0 if recipe.offload == "none" else 1.0,
         "offload_weights": 1.0 if recipe.offload == "all" else 0.0,
         "logits_kept": 0.0 if recipe.chunked_loss else 1.0,
@@ -293,6 +282,34 @@ def _recipe_columns(recipe: Recipe, a: Architecture) -> dict[str, float]:
         "measure_reserved": 0.0 if recipe.measure == "allocated" else 1.0,
         "measure_device": 1.0 if recipe.measure == "device" else 0.0,
         "framework": float(FRAMEWORK_CODES.index(recipe.framework)),
+        **recompute_columns(recipe),
+        **sharding_columns(recipe.sharding),
+    }
+
+
+def recompute_columns(recipe: Recipe) -> dict[str, float]:
+    """What a recomputation choice keeps and what it does twice.
+
+    Megatron's selective choice redoes the attention scores, which flash attention never keeps; PyTorch's keeps about
+    half of the operations and redoes the others.
+    """
+    full = recipe.recompute == "full"
+    by_operation = recipe.recompute == "selective" and recipe.framework != "megatron"
+    share = SELECTIVE_SHARE if by_operation else 1.0
+    return {
+        "recompute_linear": 1.0 if full else (SELECTIVE_LINEAR if by_operation else 0.0),
+        "recompute_attention": 0.0 if recipe.recompute == "none" else 1.0,
+        "activation_share": share * ADAPTER_ACTIVATIONS.get(recipe.method, 1.0),
+        "activation_full": 1.0 if full else 0.0,
+    }
+
+
+def sharding_columns(sharding: str) -> dict[str, float]:
+    """Which states are spread over the data ranks."""
+    return {
+        "shard_weights": 1.0 if sharding == "zero3" else 0.0,
+        "shard_gradients": 1.0 if sharding in ("zero2", "zero3") else 0.0,
+        "shard_states": 0.0 if sharding == "none" else 1.0,
     }
 
 

@@ -138,7 +138,7 @@ class FrameworkDefaults:
 
 GENERIC = ""
 FRAMEWORKS: Mapping[str, FrameworkDefaults] = {
-    GENERIC: FrameworkDefaults("PyTorch", "zero3", "full", False, False, 4.0),
+    GENERIC: FrameworkDefaults("PyTorch", "zero3", "full", False, False, 2.0),
     "megatron": FrameworkDefaults(
         "Megatron-LM, Megatron-Bridge, NeMo", "zero1", "selective", False, False, 4.0, True
     ),
