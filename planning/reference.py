@@ -1,4 +1,8 @@
-"""From the catalogue's rows to what the estimators take: the reference files as shipped."""
+"""From the catalogue's rows to what the estimators take.
+
+The plain functions read the shipped files and need no database. The ``from_database`` variants take the rows that
+the organisation holds, with its corrections, and need a migrated database with a loaded catalogue.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from catalog import reference
+from catalog import reference, selectors
 from core.errors import InputError
 from core.messages import msg
 from planning.estimators.types import (
@@ -143,3 +147,15 @@ def resolve_architecture(name: str) -> Architecture:
         text = msg("%(name)s is not a model of the catalogue", name=name)
         raise InputError("model", text, value=name)
     return architecture(reference.architectures()[slug])
+
+
+def accelerators_from_database() -> dict[str, Accelerator]:
+    """As :func:`accelerators`, with the organisation's corrections: one query."""
+    rows = selectors.accelerator_rows().values()
+    return {row["slug"]: accelerator(row) for row in rows if can_estimate(row)}
+
+
+def architectures_from_database() -> dict[str, Architecture]:
+    """As :func:`architectures`, with the organisation's corrections: one query."""
+    rows = selectors.architecture_rows().values()
+    return {row["slug"]: architecture(row) for row in rows if is_transformer(row)}

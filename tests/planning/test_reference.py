@@ -59,3 +59,20 @@ def test_computed_counts_are_near_the_published_ones():
 def test_models_that_are_no_token_transformers_are_refused():
     with pytest.raises(InputError, match="ResNet"):
         reference.resolve_architecture("resnet-50")
+
+
+def test_cost_defaults_of_catalogue_and_economics_agree():
+    """The catalogue shows them and lets an organisation replace them; the economics engine computes with them."""
+    from planning.economics.defaults import CURVES, DEFAULTS
+
+    rows = catalog_reference.document("tco_defaults")["tco_defaults"]
+    assert len(rows) > 40
+    for row in rows:
+        if row["key"] in DEFAULTS:
+            known = DEFAULTS[row["key"]]
+            assert (row["low"], row["value"], row["high"], row["unit"]) == (
+                known.low, known.value, known.high, known.unit,
+            ), row["key"]  # fmt: skip
+        else:
+            curve = CURVES[row["key"]]
+            assert tuple(row["value"]) == curve.value, row["key"]
