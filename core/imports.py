@@ -11,7 +11,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -36,6 +36,9 @@ MAX_BYTES = 10 * 1024 * 1024
 MAX_ROWS = 5_000
 MAX_UNPACKED = 200 * 1024 * 1024  # what an XLSX may grow to
 SAMPLE_LENGTH = 160
+# A sign that can only be the decimal one: not followed by exactly three digits, or after the other sign.
+_PLAIN_COMMA = re.compile(r"^[^,]*,(\d{1,2}|\d{4,})$|\.\d{3},\d+$", re.ASCII)
+_PLAIN_POINT = re.compile(r"^[^.]*\.(\d{1,2}|\d{4,})$|,\d{3}\.\d+$", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d{1,30}(\.\d{1,30})?", re.ASCII)
 
 
@@ -301,6 +304,16 @@ def plain(cell: str) -> str:
     """The cell as it was before an export disarmed it, without outer blanks."""
     text = cell.strip()
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
+
+
+def uses_decimal_comma(cells: Iterable[str]) -> bool:
+    """Whether a column of numbers writes its decimals after a comma: some cell shows it plainly, none the contrary."""
+    comma = point = False
+    for cell in cells:
+        text = cell.strip()
+        comma |= bool(_PLAIN_COMMA.search(text))
+        point |= bool(_PLAIN_POINT.search(text))
+    return comma and not point
 
 
 def parse_decimal(field: str, text: str, *, decimal_comma: bool = False) -> Decimal:

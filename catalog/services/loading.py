@@ -14,12 +14,9 @@ from catalog import reference
 from catalog.models import (
     Accelerator,
     CloudOffer,
-    ModelArchitecture,
     OfferPrice,
     Origin,
     PriceRecord,
-    ServerPlatform,
-    TcoDefault,
 )
 from catalog.services.revisions import (
     ACCELERATOR,
@@ -33,6 +30,9 @@ from core.audit import record
 from core.messages import Message, msg
 from core.models import ExchangeRate
 
+ACCELERATOR_IDENTITY = (
+    "name", "vendor", "generation", "architecture", "year", "aliases", "devices_per_board",
+)  # fmt: skip
 PROVENANCE = ("source", "source_url", "as_of", "as_of_precision", "confidence", "notes")
 
 
@@ -74,76 +74,99 @@ def _provenance(row: Any) -> dict[str, Any]:
     return values
 
 
-def _revise(
-    report: LoadReport,
-    subject: Subject,
-    existing: dict[str, Any],
-    key: tuple[str, str],
-    identity: dict[str, Any],
-    figures: dict[str, Any],
-    row: Any,
-) -> Any:
-    """Make or find the subject, and add a reference revision when the shipped figures or their source changed."""
-    name, value = key
-    noun = subject.noun
-    of = existing.get(value)
-    if of is None:
-        of = subject.model.objects.create(**{name: value}, **identity)
-        add_revision(subject, of, origin=Origin.REFERENCE, **figures, **_provenance(row))
-        report.added[noun] += 1
-        return of
-    changed = {k: v for k, v in identity.items() if getattr(of, k) != v}
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One subject as the file states it."""
+
+    key: str
+    identity: dict[str, Any]
+    figures: dict[str, Any]
+    provenance: dict[str, Any]
+
+
+def _bring_up(
+    report: LoadReport, subject: Subject, key: str, wanted: list[_Wanted]
+) -> dict[str, Any]:
+    """Add the subjects that are new; add a reference revision where the shipped figures or their source changed."""
+    existing = {
+        getattr(of, key): of for of in subject.model.objects.select_related("current", "reference")
+    }
+    new = [entry for entry in wanted if entry.key not in existing]
+    for entry in wanted:
+        if entry.key in existing:
+            _revise(report, subject, existing[entry.key], entry)
+    made = subject.model.objects.bulk_create(
+        [subject.model(**{key: entry.key}, **entry.identity) for entry in new]
+    )
+    revisions = subject.revision.objects.bulk_create(
+        [
+            subject.revision(
+                **{subject.field: of},
+                number=1,
+                origin=Origin.REFERENCE,
+                **entry.figures,
+                **entry.provenance,
+            )
+            for of, entry in zip(made, new, strict=True)
+        ]
+    )
+    for of, revision in zip(made, revisions, strict=True):
+        of.current = of.reference = revision
+        existing[getattr(of, key)] = of
+    subject.model.objects.bulk_update(made, ["current", "reference"])
+    report.added[subject.noun] += len(made)
+    return existing
+
+
+def _revise(report: LoadReport, subject: Subject, of: Any, wanted: _Wanted) -> None:
+    changed = {k: v for k, v in wanted.identity.items() if getattr(of, k) != v}
     if changed:
         for attribute, new in changed.items():
             setattr(of, attribute, new)
         of.save(update_fields=list(changed))
-    stated = of.reference.figures | {k: getattr(of.reference, k) for k in PROVENANCE}
-    wanted = figures | _provenance(row)
-    if stated != wanted:
-        revision = add_revision(subject, of, origin=Origin.REFERENCE, **wanted)
-        record(f"{noun}.revised", on=of, by=None, revision=revision.number)
-    if changed or stated != wanted:
-        report.revised[noun] += 1
+    stated = of.reference.figures, {k: getattr(of.reference, k) for k in PROVENANCE}
+    restated = stated != (wanted.figures, wanted.provenance)
+    if restated:
+        revision = add_revision(
+            subject, of, origin=Origin.REFERENCE, **wanted.figures, **wanted.provenance
+        )
+        record(f"{subject.noun}.revised", on=of, by=None, revision=revision.number)
+    if changed or restated:
+        report.revised[subject.noun] += 1
     else:
-        report.unchanged[noun] += 1
-    return of
+        report.unchanged[subject.noun] += 1
 
 
 def _load_accelerators(report: LoadReport) -> None:
-    existing = {a.slug: a for a in Accelerator.objects.select_related("current", "reference")}
+    wanted = []
     for row in reference.accelerators().values():
         values: Any = row
-        identity = (
-            "name",
-            "vendor",
-            "generation",
-            "architecture",
-            "year",
-            "aliases",
-            "devices_per_board",
-        )
-        _revise(
-            report, ACCELERATOR, existing, ("slug", row["slug"]),
-            {k: values[k] for k in identity},
-            {k: values[k] for k in ACCELERATOR.revision.FIGURES}, row,
-        )  # fmt: skip
+        identity = {name: values[name] for name in ACCELERATOR_IDENTITY}
+        figures = {name: values[name] for name in ACCELERATOR.revision.FIGURES}
+        wanted.append(_Wanted(row["slug"], identity, figures, _provenance(row)))
+    _bring_up(report, ACCELERATOR, "slug", wanted)
 
 
 def _load_architectures(report: LoadReport) -> None:
-    existing = {a.slug: a for a in ModelArchitecture.objects.select_related("current", "reference")}
+    wanted = []
     for row in reference.architectures().values():
         values: Any = row
-        _revise(
-            report, ARCHITECTURE, existing, ("slug", row["slug"]),
-            {k: values[k] for k in ("name", "family", "kind", "licence")},
-            {k: values[k] for k in ARCHITECTURE.revision.FIGURES}, row,
-        )  # fmt: skip
+        identity = {name: values[name] for name in ("name", "family", "kind", "licence")}
+        figures = {name: values[name] for name in ARCHITECTURE.revision.FIGURES}
+        wanted.append(_Wanted(row["slug"], identity, figures, _provenance(row)))
+    _bring_up(report, ARCHITECTURE, "slug", wanted)
 
 
 def _load_platforms(report: LoadReport) -> None:
-    existing = {p.slug: p for p in ServerPlatform.objects.select_related("current", "reference")}
     cards = {a.slug: a for a in Accelerator.objects.all()}
-    for row in reference.document("server_platforms")["server_platforms"]:
+    rows = reference.document("server_platforms")["server_platforms"]
+    wanted = []
+    for row in rows:
+        identity = {
+            "name": row["name"],
+            "accelerator": cards[row["accelerator"]],
+            "accelerator_count": row["accelerator_count"],
+        }
         figures = {
             "max_power": _times(row["max_power_kw"], 1000),
             "typical_power_low": _times(row["typical_power_kw_low"], 1000),
@@ -151,24 +174,19 @@ def _load_platforms(report: LoadReport) -> None:
             "rack_units": row["rack_units"],
             "weight": row["weight_kg"],
         } | {k: row[k] for k in ("power_supplies", "cooling", "fabric", "nics", "host")}
-        platform = _revise(
-            report, PLATFORM, existing, ("slug", row["slug"]),
-            {
-                "name": row["name"],
-                "accelerator": cards[row["accelerator"]],
-                "accelerator_count": row["accelerator_count"],
-            },
-            figures, row,
-        )  # fmt: skip
+        wanted.append(_Wanted(row["slug"], identity, figures, _provenance(row)))
+    platforms = _bring_up(report, PLATFORM, "slug", wanted)
+    for row in rows:
+        of_year = {"as_of": f"{row['price_year']}-01-01", "as_of_precision": "year", "notes": ""}
         for price in row["prices"]:
             _add_price(
                 report,
-                platform=platform,
+                platform=platforms[row["slug"]],
                 low=Decimal(price["low"]),
                 high=Decimal(price["high"]),
                 currency=price["currency"],
-                **_provenance(row | {"as_of": f"{row['price_year']}-01-01", "as_of_precision": "year", "notes": ""}),
-            )  # fmt: skip
+                **_provenance(row | of_year),
+            )
 
 
 def _times(value: float | None, factor: float) -> float | None:
@@ -176,12 +194,11 @@ def _times(value: float | None, factor: float) -> float | None:
 
 
 def _load_tco(report: LoadReport) -> None:
-    existing = {d.key: d for d in TcoDefault.objects.select_related("current", "reference")}
+    wanted = []
     for row in reference.document("tco_defaults")["tco_defaults"]:
-        _revise(
-            report, TCO, existing, ("key", row["key"]),
-            {"unit": row["unit"]}, {k: row[k] for k in TCO.revision.FIGURES}, row,
-        )  # fmt: skip
+        figures = {name: row[name] for name in TCO.revision.FIGURES}
+        wanted.append(_Wanted(row["key"], {"unit": row["unit"]}, figures, _provenance(row)))
+    _bring_up(report, TCO, "key", wanted)
 
 
 # --- cloud offers ---------------------------------------------------------------------------------------------------
@@ -223,10 +240,14 @@ def _load_offers(report: LoadReport) -> None:
         (o.cloud, o.region, o.instance_type, o.accelerator_id): o for o in CloudOffer.objects.all()
     }
     prices = set(
-        OfferPrice.objects.values_list("offer_id", "kind", "term_months", "as_of", "source")
-    )
+        OfferPrice.objects.values_list(
+            "offer__cloud", "offer__region", "offer__instance_type", "offer__accelerator_id",
+            "kind", "term_months", "as_of", "source",
+        )
+    )  # fmt: skip
     unknown: Counter[str] = Counter()
     spots = 0
+    new_offers: list[CloudOffer] = []
     new: list[OfferPrice] = []
     for row in reference.document("cloud_offers")["offers"]:
         row = row | {"instance_type": instance_name(row["cloud"], row["instance_type"])}
@@ -254,7 +275,7 @@ def _load_offers(report: LoadReport) -> None:
         key = (row["cloud"], row["region"], row["instance_type"], cards[slug].pk)
         offer = offers.get(key)
         if offer is None:
-            offer = offers[key] = CloudOffer.objects.create(
+            offer = offers[key] = CloudOffer(
                 cloud=row["cloud"],
                 region=row["region"],
                 instance_type=row["instance_type"],
@@ -266,6 +287,7 @@ def _load_offers(report: LoadReport) -> None:
                 zones=row["zones"],
                 complete="accelerator only" not in row["quality"],
             )
+            new_offers.append(offer)
             report.added["offer"] += 1
         else:
             report.unchanged["offer"] += 1
@@ -273,7 +295,7 @@ def _load_offers(report: LoadReport) -> None:
             if amount is None:
                 continue
             origin = _provenance(row)
-            identity = (offer.pk, kind, 0, origin["as_of"], origin["source"])
+            identity = (*key, kind, 0, origin["as_of"], origin["source"])
             if identity in prices:
                 report.unchanged["offer price"] += 1
                 continue
@@ -290,6 +312,9 @@ def _load_offers(report: LoadReport) -> None:
                     **origin,
                 )
             )
+    CloudOffer.objects.bulk_create(new_offers, batch_size=500)
+    for price in new:
+        price.offer_id = price.offer.pk
     OfferPrice.objects.bulk_create(new, batch_size=500)
     for name, rows in sorted(unknown.items()):
         report.dropped.append(
@@ -332,6 +357,7 @@ def _load_street_prices(report: LoadReport) -> None:
 
 
 def _load_rates(report: LoadReport) -> None:
+    new: list[ExchangeRate] = []
     held = {
         (r.base, r.quote, r.as_of): r
         for r in ExchangeRate.objects.all()
@@ -340,12 +366,14 @@ def _load_rates(report: LoadReport) -> None:
         day = date.fromisoformat(row["as_of"])
         known = held.get((row["base"], row["quote"], day))
         if known is None:
-            ExchangeRate.objects.create(
-                base=row["base"],
-                quote=row["quote"],
-                rate=Decimal(row["rate"]),
-                as_of=day,
-                source=row["source"],
+            new.append(
+                ExchangeRate(
+                    base=row["base"],
+                    quote=row["quote"],
+                    rate=Decimal(row["rate"]),
+                    as_of=day,
+                    source=row["source"],
+                )
             )
             report.added["exchange rate"] += 1
             continue
@@ -361,3 +389,4 @@ def _load_rates(report: LoadReport) -> None:
                     shipped=row["rate"],
                 )
             )
+    ExchangeRate.objects.bulk_create(new)

@@ -26,11 +26,6 @@ from core.models import AppendOnlyError, ExchangeRate
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def loaded():
-    return load_reference()
-
-
 def test_loads_every_row_of_the_files(loaded):
     assert Accelerator.objects.count() == len(reference.accelerators())
     assert ModelArchitecture.objects.count() == len(reference.architectures())

@@ -9,7 +9,13 @@ from openpyxl import Workbook
 
 from core.errors import InputError
 from core.exports import Column, csv_lines
-from core.imports import EncodingNeeded, parse_date, parse_decimal, read_table
+from core.imports import (
+    EncodingNeeded,
+    parse_date,
+    parse_decimal,
+    read_table,
+    uses_decimal_comma,
+)
 
 COLUMNS = ("name", "city", "amount")
 PLAIN = "name,city,amount\nH100,München,12.50\nA100,Zürich,3\n"
@@ -153,3 +159,19 @@ def test_dates_with_the_year_first(text):
 def test_other_dates_are_refused(text):
     with pytest.raises(InputError, match="as_of"):
         parse_date("as_of", text)
+
+
+@pytest.mark.parametrize(
+    ("cells", "comma"),
+    [
+        (["12,50", "12,345"], True),
+        (["1.234,5"], True),
+        (["12.50", "12.345"], False),
+        (["1,234.50", "1,234"], False),
+        (["12,345"], False),  # could be either
+        (["12,50", "12.50"], False),  # contradicts itself: the rows with a comma are refused
+        ([], False),
+    ],
+)
+def test_the_decimal_sign_is_found_from_plain_cells(cells, comma):
+    assert uses_decimal_comma(cells) is comma
