@@ -100,9 +100,8 @@ _QUERY_NAMES = re.compile(
     r"(?: \[[^\]]{1,8}\])?(?=\"? *(?:[,;\t]|$))",
 )
 _HEADLESS_ROW = re.compile(
-    r"^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3} ?[,;]|"
-    r"^(?=.{0,400}\bGPU-[0-9a-f]{8}-[0-9a-f]{4})[^{}|<>]*[,;][^{}|<>]*[,;]",
-    re.MULTILINE,
+    r"^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3} ?[,;\t]|"
+    r"(?:^|[,;\t]) ?GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{8,32} ?(?:[,;\t]|$)"
 )
 
 
@@ -118,18 +117,21 @@ def detect(windows: tuple[str, ...]) -> list[str]:
         for name, sign in _SIGNS:
             if name not in found and sign.search(window):
                 found.append(name)
-        if "nvidia_smi_query_csv" not in found and not found and _is_query(window):
+        if not found and _has_query_header(window):
             found.append("nvidia_smi_query_csv")
         if not found and (
             _KERNEL.search(window)
             or (_KERNEL_JOURNAL.search(window) and _JOURNAL_FIELD.search(window))
         ):
             found.append("kernel_log_xid")
+        if not found and _has_query_rows(window):
+            found.append("nvidia_smi_query_csv")
     return found
 
 
-def _is_query(window: str) -> bool:
-    lines = window.splitlines()[:200]
-    if any(len(_QUERY_NAMES.findall(line[:4000])) >= 2 for line in lines):
-        return True
-    return bool(_HEADLESS_ROW.search(window[:20_000]))
+def _has_query_header(window: str) -> bool:
+    return any(len(_QUERY_NAMES.findall(line[:4000])) >= 2 for line in window.splitlines()[:200])
+
+
+def _has_query_rows(window: str) -> bool:
+    return any(_HEADLESS_ROW.search(line[:4000]) for line in window.splitlines()[:200])

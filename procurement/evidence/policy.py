@@ -59,7 +59,7 @@ class Policy:
 
     def limit(self, key: str, model: str | None = None) -> float | None:
         """A limit for a model, or None when neither the contract, the model nor the defaults have one."""
-        overridden = number(self.overrides.get(key))
+        overridden = _stated(self.overrides.get(key))
         if overridden is not None:
             return overridden
         entry = self.model(model)
@@ -101,6 +101,16 @@ class Policy:
                 ),
             ) from error
         return policy.with_overrides(data.get("overrides") or {})
+
+
+_STATED = re.compile(r"\s*-?[\d.]+\s*[A-Za-z/%]{0,8}\s*(?:\([^()]*\))?\s*")
+
+
+def _stated(value: object) -> float | None:
+    """A contract's number: plain, or as "24 (PCIe Gen4 x16)". Prose that begins with a number is no limit."""
+    if isinstance(value, str):
+        return number(value) if _STATED.fullmatch(value) else None
+    return number(value) if isinstance(value, int | float) else None
 
 
 def _thresholds(data: Mapping[str, Any]) -> dict[str, Threshold]:
