@@ -1,0 +1,131 @@
+"""Which model a request means: a name in the catalogue, a config.json, an inline shape, or a parameter count."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from core.errors import InputError
+from core.messages import msg
+from planning.estimators.architecture import architecture_from_count, validate
+from planning.estimators.huggingface import architecture_from_config
+from planning.estimators.types import Architecture
+
+_TOLD_ELSEWHERE = ("assumed",)  # fields of an Architecture that a request cannot tell
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model as told. Exactly one of `name` and `architecture` is known before the catalogue is asked."""
+
+    name: str = ""  # in the catalogue
+    architecture: Architecture | None = None
+    shape: Mapping[str, Any] | None = None  # the inline shape as told
+
+
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """What is known of a model: its shape, and for one that does not work on tokens, its forward pass. [FLOP]"""
+
+    architecture: Architecture
+    forward_flops: float | None = None  # of one sample
+
+
+FindModel = Callable[[str], KnownModel]  # raises InputError for a model it does not know
+
+
+def model_of(workload: Mapping[str, Any], shape: object = None) -> Model:
+    """The model that a normalised workload names, or that `shape` spells out. Raises InputError."""
+    if shape is not None:
+        return Model(
+            architecture=architecture_from_shape(shape), shape=dict(typing.cast(Any, shape))
+        )
+    if "config" in workload:
+        return Model(architecture=architecture_from_config(workload["config"]))
+    if "parameters" in workload:
+        return Model(architecture=architecture_from_count(workload["parameters"]))
+    return Model(name=workload["model"])
+
+
+def known_model(model: Model, find: FindModel) -> KnownModel:
+    """What is known of `model`, asking the catalogue by `find` where only a name was told. Raises InputError."""
+    return find(model.name) if model.architecture is None else KnownModel(model.architecture)
+
+
+def architecture_from_shape(shape: object) -> Architecture:
+    """An architecture spelled out field by field, as ``planning.estimators.types.Architecture`` names them.
+
+    Raises
+    ------
+    InputError
+        Naming the field (``architecture.heads``), the value and the limit.
+    """
+    read: Architecture = _dataclass_from(
+        Architecture, {"name": "model"} | _mapping(shape), "architecture"
+    )
+    try:
+        return validate(read)
+    except InputError as error:
+        raise InputError(
+            f"architecture.{error.field}", error.message, value=error.value, limit=error.limit
+        ) from None
+
+
+def _mapping(value: object, where: str = "architecture") -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(
+            where, msg("%(field)s must be a JSON object", field=where), limit="JSON object"
+        )
+    return dict(value)
+
+
+def _dataclass_from(cls: Any, data: Mapping[str, Any], where: str) -> Any:
+    hints = typing.get_type_hints(cls)
+    known = {f.name: f for f in fields(cls) if f.name not in _TOLD_ELSEWHERE}
+    for name in data:
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            limit = near[0] if near else ", ".join(known)
+            text = msg(
+                "%(field)s is not a field of a model's shape; known are: %(limit)s",
+                field=f"{where}.{name}",
+                limit=limit,
+            )
+            raise InputError(f"{where}.{name}", text, value=str(data[name])[:100], limit=limit)
+    values: dict[str, Any] = {}
+    for name, declared in known.items():
+        path = f"{where}.{name}"
+        if data.get(name) is None:
+            if declared.default is MISSING and declared.default_factory is MISSING:
+                raise InputError(path, msg("%(field)s is missing", field=path))
+            continue
+        values[name] = _value(hints[name], data[name], path)
+    return cls(**values)
+
+
+def _value(hint: Any, value: Any, path: str) -> Any:
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    wanted = next(option for option in options if option is not type(None))
+    if is_dataclass(wanted):
+        return _dataclass_from(wanted, _mapping(value, path), path)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    good = {
+        int: number and float(value).is_integer(),
+        float: number,
+        bool: isinstance(value, bool),
+        str: isinstance(value, str),
+    }
+    if not good[wanted]:
+        kind = {int: "whole number", float: "number", bool: "true, false", str: "text"}[wanted]
+        text = msg(
+            "%(field)s is %(value)s; it must be: %(limit)s",
+            field=path,
+            value=str(value)[:100],
+            limit=kind,
+        )
+        raise InputError(path, text, value=value, limit=kind)
+    return wanted(value)

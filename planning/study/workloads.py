@@ -1,0 +1,212 @@
+"""What each kind of workload asks for: one declaration behind the form, the API, the commands and the import.
+
+A workload is stored as a flat JSON object in SI units, one key per field below. :func:`normalise` takes what a person
+or a program wrote ("7B", "1.5T", "0.5 %"), fills in defaults and refuses what is out of range by naming the field,
+the value and the limit. Nothing is clamped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from core.errors import InputError
+from core.messages import msg
+from planning.study.fields import Field, WorkloadErrors, check_value, is_empty
+
+
+class Kind(StrEnum):
+    """What is to be run."""
+
+    PRETRAINING = "pretraining"
+    FINETUNING = "finetuning"
+    LORA = "lora"
+    PREFERENCE = "preference"
+    SAMPLES = "samples"
+    ONLINE_INFERENCE = "online_inference"
+    BATCH_INFERENCE = "batch_inference"
+    GPU_HOURS = "gpu_hours"
+
+
+PRECISIONS = (
+    ("bf16", msg("BF16")),
+    ("fp16", msg("FP16")),
+    ("fp8", msg("FP8")),
+    ("fp32", msg("FP32")),
+)
+WEIGHTS = (
+    ("bf16", msg("BF16")),
+    ("fp16", msg("FP16")),
+    ("fp8", msg("FP8")),
+    ("int8", msg("INT8")),
+    ("int4", msg("INT4")),
+    ("fp4", msg("FP4")),
+)
+OPTIMIZERS = (
+    ("adamw", msg("AdamW")),
+    ("adamw_8bit", msg("AdamW, 8-bit states")),
+    ("adafactor", msg("Adafactor")),
+    ("sgd", msg("SGD")),
+)
+RECOMPUTE = (
+    ("none", msg("None")),
+    ("selective", msg("Selective")),
+    ("full", msg("Full")),
+)
+METHODS = (("lora", msg("LoRA")), ("qlora", msg("QLoRA (4-bit base model)")))
+
+MODEL = Field(
+    "model", msg("Model"), "text",
+    help=msg("Short name in the catalogue, for example llama-3.1-8b. Or give its size or its config.json instead."),
+)  # fmt: skip
+PARAMETERS = Field(
+    "parameters", msg("Parameters"), "number", "parameters", minimum=1e6, maximum=1e14,
+    help=msg("When the model is in no catalogue: 7B, 70e9."),
+)  # fmt: skip
+CONFIG = Field(
+    "config", msg("Model config.json"), "config", help=msg("Paste the file as published with the weights.")
+)  # fmt: skip
+TOKENS = Field(
+    "tokens", msg("Training tokens"), "number", "tokens", required=True, minimum=1, maximum=1e16,
+    help=msg("All epochs together: 1T, 300e9."),
+)  # fmt: skip
+SEQUENCE = Field(
+    "sequence_length", msg("Sequence length"), "count", "tokens", default=4096, minimum=1, maximum=16_777_216
+)  # fmt: skip
+GLOBAL_BATCH = Field(
+    "global_batch", msg("Global batch"), "count", "sequences", minimum=1, maximum=10_000_000,
+    help=msg("Sequences per optimiser step. Empty: chosen by the study."),
+)  # fmt: skip
+PRECISION = Field("precision", msg("Precision"), "choice", default="bf16", choices=PRECISIONS)
+OPTIMIZER = Field("optimizer", msg("Optimiser"), "choice", default="adamw", choices=OPTIMIZERS)
+RECOMPUTATION = Field(
+    "recompute", msg("Activation recomputation"), "choice", choices=RECOMPUTE,
+    help=msg("Empty: what the framework does, or what the search finds fastest."),
+)  # fmt: skip
+WEIGHT_PRECISION = Field(
+    "weight_precision", msg("Precision of the weights"), "choice", default="fp16", choices=WEIGHTS,
+    help=msg("As served today. Lower ones are tried when an accuracy-loss limit allows them."),
+)  # fmt: skip
+INPUT_TOKENS = Field(
+    "input_tokens", msg("Input tokens per request"), "count", "tokens", required=True, minimum=1, maximum=10_000_000
+)  # fmt: skip
+OUTPUT_TOKENS = Field(
+    "output_tokens", msg("Output tokens per request"), "count", "tokens", required=True, minimum=1, maximum=10_000_000
+)  # fmt: skip
+
+_TRAINING = (MODEL, PARAMETERS, CONFIG, TOKENS, SEQUENCE, GLOBAL_BATCH, PRECISION)
+FIELDS: dict[str, tuple[Field, ...]] = {
+    Kind.PRETRAINING: (*_TRAINING, OPTIMIZER, RECOMPUTATION),
+    Kind.FINETUNING: (*_TRAINING, OPTIMIZER, RECOMPUTATION),
+    Kind.LORA: (
+        Field("method", msg("Method"), "choice", default="lora", choices=METHODS),
+        *_TRAINING,
+        Field("lora_rank", msg("Rank of the adapters"), "count", default=16, minimum=1, maximum=4096),
+    ),
+    Kind.PREFERENCE: (*_TRAINING, OPTIMIZER, RECOMPUTATION),
+    Kind.SAMPLES: (
+        MODEL, PARAMETERS,
+        Field("samples", msg("Samples"), "number", "samples", required=True, minimum=1, maximum=1e16,
+              help=msg("All epochs together: images, clips, documents.")),
+        Field("flops_per_sample", msg("FLOP per sample"), "number", "FLOP", minimum=1, maximum=1e18,
+              help=msg("Forward and backward: three times the forward pass. Empty: from the catalogue's model.")),
+        GLOBAL_BATCH, PRECISION, OPTIMIZER,
+    ),
+    Kind.ONLINE_INFERENCE: (
+        MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION,
+        Field("requests_per_day", msg("Requests per day"), "number", "requests", required=True, minimum=1,
+              maximum=1e12),
+        Field("peak_factor", msg("Peak over mean"), "number", default=3.0, minimum=1, maximum=1000,
+              help=msg("Requests in the busiest second, divided by the mean over the day.")),
+        INPUT_TOKENS, OUTPUT_TOKENS,
+        Field("growth_per_month", msg("Growth per month"), "share", default=0.0, minimum=-0.9, maximum=10,
+              help=msg("5 % or 0.05.")),
+    ),
+    Kind.BATCH_INFERENCE: (
+        MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION,
+        Field("items", msg("Items per run"), "number", "items", required=True, minimum=1, maximum=1e12),
+        INPUT_TOKENS, OUTPUT_TOKENS,
+        Field("window_hours", msg("Time for one run"), "number", "h", required=True, minimum=0.01, maximum=8784),
+        Field("runs_per_month", msg("Runs per month"), "number", default=1, minimum=0.01, maximum=10_000),
+    ),
+    Kind.GPU_HOURS: (
+        Field("gpu_hours", msg("GPU hours"), "number", "GPU·h", required=True, minimum=0.1, maximum=1e9),
+        Field("accelerators", msg("Accelerators at the same time"), "count", default=1, minimum=1, maximum=100_000),
+        Field("accelerator", msg("Accelerator"), "text",
+              help=msg("Short name in the catalogue, for example h100-sxm-80gb. Empty: chosen by the study.")),
+        Field("memory_bytes", msg("Memory needed per accelerator"), "number", "B", minimum=1e9, maximum=1e13,
+              help=msg("In bytes: 40e9 or 40G.")),
+    ),
+}  # fmt: skip
+TRAINING = frozenset({Kind.PRETRAINING, Kind.FINETUNING, Kind.LORA, Kind.PREFERENCE, Kind.SAMPLES})
+INFERENCE = frozenset({Kind.ONLINE_INFERENCE, Kind.BATCH_INFERENCE})
+# What the request itself asks beside the workload, by kind: a training run has no latency, a service no checkpoint.
+ASKS_INTERRUPTIBLE = frozenset({*TRAINING, Kind.BATCH_INFERENCE, Kind.GPU_HOURS})
+ASKS_LATENCY = frozenset({Kind.ONLINE_INFERENCE})
+ASKS_ACCURACY = INFERENCE
+NEEDS_MODEL = frozenset(set(Kind) - {Kind.GPU_HOURS})
+MODEL_FIELDS = ("model", "parameters", "config")
+
+
+def problems(
+    kind: str, data: Mapping[str, Any], *, model_given: bool = False
+) -> tuple[dict[str, Any], list[InputError]]:
+    """The workload as far as it is good, and every error. Unknown keys are errors: a typo must not lose a value.
+
+    `model_given`: the model's shape comes from elsewhere, and must not be told here too.
+    """
+    fields = FIELDS[kind]
+    clean: dict[str, Any] = {}
+    errors: list[InputError] = []
+    for name in sorted(set(data) - {field.name for field in fields}):
+        errors.append(
+            InputError(name, msg("%(field)s is not asked for this kind of workload", field=name),
+                       value=str(data[name])[:100])
+        )  # fmt: skip
+    for field in fields:
+        value = data.get(field.name)
+        if is_empty(value):
+            if field.default is not None:
+                clean[field.name] = field.default
+            elif field.required:
+                errors.append(InputError(field.name, msg("%(field)s is missing", field=field.name)))
+            continue
+        try:
+            clean[field.name] = check_value(field, value)
+        except InputError as error:
+            errors.append(error)
+    if kind in NEEDS_MODEL:
+        errors += _model_problems(data, model_given)
+    return clean, errors
+
+
+def _model_problems(data: Mapping[str, Any], model_given: bool) -> list[InputError]:
+    given = [name for name in MODEL_FIELDS if not is_empty(data.get(name))]
+    if not given and not model_given:
+        return [InputError("model", msg("Name the model, or give its size or its config.json"))]
+    if len(given) + model_given > 1:
+        return [
+            InputError(
+                given[-1],
+                msg("Give only one of: model, parameters, config.json"),
+                value=", ".join(given),
+                limit="1",
+            )
+        ]
+    return []
+
+
+def normalise(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The workload of `kind` as it is stored. Raises InputError, or WorkloadErrors when several values are wrong."""
+    if kind not in FIELDS:
+        raise InputError(
+            "kind", msg("%(value)s is no kind of workload", value=str(kind)), value=kind,
+            limit=", ".join(FIELDS),
+        )  # fmt: skip
+    clean, errors = problems(kind, data)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise WorkloadErrors(errors)
+    return clean
