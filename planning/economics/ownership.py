@@ -88,9 +88,9 @@ def evaluate(case: OwnershipCase) -> Ownership:
         If the residual curve is shorter than the years, or the utilisation is 0 (there is no hour to divide by).
     """
     checks.positive("utilisation", case.utilisation)
-    capital = _capital_lines(case)
+    capital = capital_lines(case)
     flows = [_once(case, name, amount) for name, amount in capital.items()]
-    flows += [_each_year(case, name, amounts) for name, amounts in _running_costs(case).items()]
+    flows += [_each_year(case, name, amounts) for name, amounts in running_costs(case).items()]
     flows.append(_residual_line(case))
     if case.income_tax_rate:
         flows.append(_income_tax_line(case, flows))
@@ -143,7 +143,8 @@ def cost_by_utilisation(
 # ---- Lines -------------------------------------------------------------------------------------------------------
 
 
-def _capital_lines(case: OwnershipCase) -> dict[str, Money]:
+def capital_lines(case: OwnershipCase) -> dict[str, Money]:
+    """What is paid at the order, by line, rounded."""
     servers = (case.server.price * case.servers).rounded()
     net = Decimal(1) - exact.to_decimal(case.network_share) - exact.to_decimal(case.storage_share)
     cluster = Money(servers.amount / net, case.currency)
@@ -164,8 +165,8 @@ def _capital_lines(case: OwnershipCase) -> dict[str, Money]:
     return lines
 
 
-def _running_costs(case: OwnershipCase) -> dict[str, list[Money]]:
-    """Cost of each line in years 1 to N."""
+def running_costs(case: OwnershipCase) -> dict[str, list[Money]]:
+    """What is paid in years 1 to N of service, by line, rounded. A utilisation of 0 is allowed."""
     zero = Money(Decimal(0), case.currency)
     server_price = case.server.price * case.servers
     power = _power_per_year(case)
@@ -250,7 +251,7 @@ def _income_tax_line(case: OwnershipCase, flows: Sequence[FlowLine]) -> FlowLine
 
 
 def _book_values(case: OwnershipCase) -> tuple[Money, ...]:
-    capital = total(_capital_lines(case).values(), case.currency)
+    capital = total(capital_lines(case).values(), case.currency)
     shares = book_shares(case.depreciation, case.depreciation_years, case.years)
     return tuple(exact.times(capital, share) for share in shares)
 
