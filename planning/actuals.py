@@ -1,0 +1,80 @@
+"""What procurement knows about a quarter, handed down as values: planning never imports procurement.
+
+``procurement.selectors.actuals.quarter_actuals`` fills these; reviews freeze them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from core.messages import Message
+
+
+@dataclass(frozen=True, slots=True)
+class OrderLine:
+    """One line of a purchase order that stood in the quarter."""
+
+    order: str
+    request: str  # reference, R-0042; empty when the order serves none
+    team: str
+    vendor: str
+    accelerator: str
+    ordered: int
+    received: int
+    accepted: int
+    failed: int
+    amount: Decimal
+    currency: str
+    promised_on: date | None
+    first_received_on: date | None
+
+
+@dataclass(frozen=True, slots=True)
+class CardResult:
+    """Where one delivered card stands at the end of the quarter (or now)."""
+
+    serial: str
+    accelerator: str
+    order: str
+    vendor: str
+    state: str  # asset state, as stored
+    verdict: str  # of its latest burn-in; empty: none yet
+    covered_hours: float | None  # of the burn-in; None: no evidence
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VendorScore:
+    """How one vendor did in the quarter."""
+
+    vendor: str
+    delivered: int
+    failed: int
+    days_late: float | None  # mean over its deliveries; None: none was due
+
+
+@dataclass(frozen=True, slots=True)
+class QuarterActuals:
+    """All of it. `holes` name what could not be told, in words."""
+
+    orders: tuple[OrderLine, ...] = ()
+    cards: tuple[CardResult, ...] = ()
+    vendors: tuple[VendorScore, ...] = ()
+    open_rfqs: int = 0
+    open_rmas: int = 0
+    holes: tuple[Message, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values only: amounts as strings, dates as ISO 8601."""
+        data = asdict(self)
+        data["holes"] = [hole.to_json() for hole in self.holes]
+        for order in data["orders"]:
+            order["amount"] = str(order["amount"])
+            for name in ("promised_on", "first_received_on"):
+                order[name] = order[name].isoformat() if order[name] else None
+        for name in ("orders", "cards", "vendors"):
+            data[name] = list(data[name])
+        return data
