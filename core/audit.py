@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import models
 
+from core.errors import NotPermitted
 from core.models import AuditEntry, Team, User
 
 # Request or task id of the act in progress; set by the middleware and by the task wrapper.
@@ -58,3 +59,9 @@ def trail(*objects: models.Model) -> models.QuerySet[AuditEntry]:
     for obj in objects:
         query |= models.Q(object_type=object_type(obj), object_id=str(obj.pk))
     return AuditEntry.objects.filter(query).select_related("actor", "on_behalf_of")
+
+
+def record_refusal(error: NotPermitted, *, by: User, path: str) -> None:
+    """Write down a step that was refused. Called at the edge, after the step's own transaction was rolled back."""
+    on = error.on if isinstance(error.on, models.Model) else by
+    record("permission.denied", on=on, by=by, reason=str(error), path=path)

@@ -10,13 +10,15 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 from rest_framework.pagination import PageNumberPagination
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_handler
 from rest_framework.views import set_rollback
 
-from core.errors import DomainError, InputError, StaleData
+from core.audit import record_refusal
+from core.errors import DomainError, InputError, NotPermitted, StaleData
 from core.http import api_user
 from core.messages import msg
 from core.models import IdempotencyKey
@@ -35,6 +37,9 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     if not isinstance(exc, DomainError):
         return drf_handler(exc, context)
     set_rollback()
+    request: Request = context["request"]
+    if isinstance(exc, NotPermitted) and request.method not in SAFE_METHODS:
+        record_refusal(exc, by=api_user(request), path=request.path)
     body: dict[str, Any] = {"code": exc.code, "detail": exc.message.render(gettext)}
     if isinstance(exc, InputError):
         body |= {"field": exc.field, "value": _plain(exc.value), "limit": _plain(exc.limit)}

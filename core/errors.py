@@ -41,13 +41,14 @@ class StaleData(DomainError):
 
 
 class NotPermitted(DomainError):
-    """The user may not do this."""
+    """The user may not do this. The refusal is recorded on `on`, the object it was about."""
 
     status = 403
     code = "not_permitted"
 
-    def __init__(self, message: Message | None = None) -> None:
+    def __init__(self, message: Message | None = None, *, on: object = None) -> None:
         super().__init__(message or msg("You may not do this."))
+        self.on = on
 
 
 class InputError(DomainError, ValueError):

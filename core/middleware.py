@@ -12,9 +12,9 @@ from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
-from core.audit import act
-from core.errors import DomainError, InputError, StaleData
-from core.models import Organisation
+from core.audit import act, record_refusal
+from core.errors import DomainError, InputError, NotPermitted, StaleData
+from core.models import Organisation, User
 
 log = structlog.get_logger(__name__)
 Handler = Callable[[HttpRequest], HttpResponse]
@@ -73,6 +73,13 @@ class DomainErrorMiddleware:
         if not isinstance(exception, DomainError):
             return None
         text = exception.message.render(gettext)
+        user = request.user
+        if (
+            isinstance(exception, NotPermitted)
+            and isinstance(user, User)
+            and request.method == "POST"
+        ):
+            record_refusal(exception, by=user, path=request.path)
         log.info("domain_error", code=exception.code, status=exception.status, text=str(exception))
         if request.path.startswith("/api/"):
             return JsonResponse({"code": exception.code, "detail": text}, status=exception.status)

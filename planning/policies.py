@@ -1,0 +1,104 @@
+"""Who may do what with requests, plans, approvals and budgets. Roles and states are in planning/states.py."""
+
+from __future__ import annotations
+
+from core.errors import InvalidTransition, NotPermitted
+from core.messages import msg
+from core.models import User
+from core.roles import Role, grants, has_role
+from planning.models.budgets import Budget
+from planning.models.delegations import Delegation
+from planning.models.requests import CapacityRequest
+from planning.states import REQUEST_RULES, Actor, actors_for
+
+
+def actors(user: User, request: CapacityRequest) -> frozenset[Actor]:
+    """In which capacities `user` may act on `request`."""
+    team = request.team_id
+    found = set()
+    if has_role(user, Role.REQUESTER, team=team):
+        found.add(Actor.REQUESTER)
+    if (Role.APPROVER.value, team) in grants(user):
+        found.add(Actor.TEAM_LEAD)
+    if has_role(user, Role.APPROVER):
+        found.add(Actor.BUDGET_APPROVER)
+    for role, actor in (
+        (Role.PROCUREMENT, Actor.PROCUREMENT),
+        (Role.FINANCE, Actor.FINANCE),
+        (Role.OPERATIONS, Actor.OPERATIONS),
+    ):
+        if has_role(user, role, team=team):
+            found.add(actor)
+    return frozenset(found)
+
+
+def can(user: User, action: str, request: CapacityRequest) -> bool:
+    """Whether `user` may do `action` on `request` as it stands."""
+    return bool(actors_for(REQUEST_RULES, action, request.status) & actors(user, request))
+
+
+def require_action(user: User | None, action: str, request: CapacityRequest) -> None:
+    """Raise NotPermitted or InvalidTransition unless `user` (None: the system) may do `action` now."""
+    held = frozenset({Actor.SYSTEM}) if user is None else actors(user, request)
+    now = actors_for(REQUEST_RULES, action, request.status)
+    if now & held:
+        return
+    ever = {
+        actor for rule in REQUEST_RULES if rule.action == action for actor in rule.actors
+    } & held
+    if now or not ever:
+        raise NotPermitted(on=request)
+    raise InvalidTransition(
+        msg(
+            "%(object)s is in state %(state)s; this step is not possible now",
+            object=str(request),
+            state=str(request.status),
+        )
+    )
+
+
+def can_create(user: User, team_id: int) -> bool:
+    """Requesters and approvers of the team."""
+    return has_role(user, Role.REQUESTER, team=team_id) or (
+        Role.APPROVER.value,
+        team_id,
+    ) in grants(user)
+
+
+def can_copy(user: User, request: CapacityRequest) -> bool:
+    return can_create(user, request.team_id)
+
+
+# --- standing in and budgets ---------------------------------------------------------------------------------------
+
+
+def can_delegate(user: User) -> bool:
+    """Whoever holds an authority of their own."""
+    return any(
+        role in {Role.APPROVER.value, Role.FINANCE.value, Role.PROCUREMENT.value}
+        for role, _team in grants(user)
+    )
+
+
+def can_revoke(user: User, delegation: Delegation) -> bool:
+    """The one stood in for, or an administrator."""
+    return delegation.principal_id == user.pk or has_role(user, Role.ADMINISTRATOR)
+
+
+def can_keep_budgets(user: User) -> bool:
+    """Finance: allot, transfer, post what was spent, reverse, close."""
+    return has_role(user, Role.FINANCE)
+
+
+def can_confirm_change(user: User, proposed_by_id: int) -> bool:
+    """A second person: finance or an approver of the organisation, and not the one who proposed."""
+    return user.pk != proposed_by_id and has_role(user, Role.FINANCE, Role.APPROVER)
+
+
+def can_commit(user: User, budget: Budget) -> bool:
+    return has_role(user, Role.PROCUREMENT, team=budget.team_id)
+
+
+def can_load_policy(user: User) -> bool:
+    """Administrators put a policy in force; they decide nothing by it."""
+    return has_role(user, Role.ADMINISTRATOR)

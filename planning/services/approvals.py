@@ -1,0 +1,412 @@
+"""Approval: steps made from the policy in force, votes bound to what was seen, and the last step taking the money."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from django.db import transaction
+from django.utils import timezone
+
+from core import transitions
+from core.audit import record
+from core.errors import DomainError, InputError, InvalidTransition, NotPermitted, StaleData
+from core.exchange import convert
+from core.messages import Message, msg
+from core.models import User
+from core.organisation import today
+from core.outbox import notify
+from planning import policies
+from planning.mandates import Mandate, Mandates, has_voted
+from planning.models.approvals import ApprovalPolicy, ApprovalRule, ApprovalStep, Decision, Vote
+from planning.models.delegations import Delegation
+from planning.models.plans import PlanChoice
+from planning.models.requests import CapacityRequest, RequestRevision
+from planning.selectors.approvals import deciders, group_of, steps_with_facts
+from planning.selectors.budgets import Balance
+from planning.services import budgets
+from planning.services.moves import lock_request, move
+from planning.states import RequestStatus, StepStatus, StudyStatus
+
+OPEN = (StepStatus.WAITING, StepStatus.PENDING)
+
+
+# --- the chain ---------------------------------------------------------------------------------------------------
+
+
+def start_review(*, request: CapacityRequest, by: User | None) -> None:
+    """A locked, submitted request with a plan goes into review: reserve the amount, make the steps, open the first.
+
+    Raises DomainError when no policy is in force or no rule of it applies.
+    """
+    revision = request.current
+    plan = PlanChoice.objects.get(revision=revision)
+    policy = budgets.active_policy()
+    balance = budgets.reserve(request=request, plan=plan, by=by)
+    rules = [
+        rule
+        for rule in ApprovalRule.objects.filter(policy=policy)
+        if _applies(rule, request, revision, plan, balance)
+    ]
+    if not rules:
+        raise DomainError(
+            msg(
+                "No rule of the policy %(policy)s applies, so no one could approve",
+                policy=policy.preset,
+            )
+        )
+    bound = revision.bound_hash()
+    ApprovalStep.objects.bulk_create(
+        ApprovalStep(
+            revision=revision,
+            content_hash=bound,
+            group=rule.group,
+            authority=rule.authority,
+            quorum=rule.quorum,
+        )
+        for rule in rules
+    )
+    move(
+        request,
+        RequestStatus.IN_REVIEW,
+        by=None,
+        action="request.review_started",
+        revision=revision.number,
+        content_hash=bound,
+        steps=len(rules),
+        over_budget=balance.after_requests < 0,
+    )
+    _open_next(revision)
+
+
+def _applies(
+    rule: ApprovalRule,
+    request: CapacityRequest,
+    revision: RequestRevision,
+    plan: PlanChoice,
+    balance: Balance,
+) -> bool:
+    if rule.spend_kind and rule.spend_kind != plan.spend_kind:
+        return False
+    if rule.team_id is not None and rule.team_id != request.team_id:
+        return False
+    if rule.residence and rule.residence != revision.data_residence:
+        return False
+    if rule.over_budget_only and balance.after_requests >= 0:
+        return False
+    if rule.above is None:
+        return True
+    if rule.above_currency == plan.base_currency:
+        return plan.base_amount > rule.above
+    amount = convert(plan.money, rule.above_currency, plan.rate_date)
+    return amount.amount > rule.above
+
+
+def _open_next(revision: RequestRevision) -> bool:
+    """Open the lowest group that is not approved yet. Returns whether there is one."""
+    steps = list(steps_with_facts(ApprovalStep.objects.filter(revision=revision)))
+    left = [step for step in steps if step.status in OPEN]
+    if not left:
+        return False
+    group = min(step.group for step in left)
+    for step in left:
+        if step.group == group and step.status == StepStatus.WAITING:
+            transitions.advance(step, StepStatus.PENDING, by=None, action="approval_step.opened")
+            ApprovalStep.objects.filter(pk=step.pk).update(opened_at=timezone.now())
+            notify(
+                deciders(step),
+                "approval_step.opened",
+                on=step,
+                message=msg(
+                    "%(request)s waits for your decision", request=str(step.revision.request)
+                ),
+                url=step.revision.request.get_absolute_url(),
+            )
+    return True
+
+
+def void_for_revision(
+    *,
+    revision: RequestRevision,
+    by: User | None,
+    reason: str,
+    to: str = StepStatus.VOID,
+    keep: ApprovalStep | None = None,
+) -> list[User]:
+    """End the steps of a revision; votes stay readable. Returns everyone concerned: who voted and who was asked."""
+    sources = (*OPEN, StepStatus.APPROVED) if to == StepStatus.VOID else OPEN
+    concerned: dict[int, User] = {}
+    for step in steps_with_facts(ApprovalStep.objects.filter(revision=revision)):
+        for vote in step.votes.all():
+            concerned[vote.voter_id] = vote.voter
+            concerned[vote.principal_id] = vote.principal
+        if keep is not None and step.pk == keep.pk:
+            continue
+        if step.status in sources:
+            if step.status == StepStatus.PENDING:
+                concerned |= {user.pk: user for user in deciders(step)}
+            transitions.advance(step, to, by=by, action=f"approval_step.{to}", reason=reason)
+    return list(concerned.values())
+
+
+# --- the decision ------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def decide(
+    *, step_id: int, decision: str, by: User, seen_hash: str, reason: str = ""
+) -> ApprovalStep:
+    """Cast the vote of `by` (or of the one they stand in for) on a pending step.
+
+    `seen_hash` is the hash of what was on the screen. The vote that completes the last group makes the reservation
+    firm in the same transaction, so that of two racing for the last of a budget one succeeds.
+
+    Raises NotPermitted, InvalidTransition, StaleData, InputError (no reason) or OverBudget.
+    """
+    if decision not in Decision.values:
+        raise InputError(
+            "decision",
+            msg("%(value)s is no decision", value=decision),
+            value=decision,
+            limit=", ".join(Decision.values),
+        )
+    request_id = ApprovalStep.objects.values_list("revision__request_id", flat=True).get(pk=step_id)
+    request = lock_request(request_id)
+    step = steps_with_facts(ApprovalStep.objects.all()).get(pk=step_id)
+    mandate = _mandate(by, step, request)
+    if request.status != RequestStatus.IN_REVIEW or step.status != StepStatus.PENDING:
+        raise InvalidTransition(
+            msg(
+                "%(step)s is in state %(state)s and takes no decision",
+                step=str(step),
+                state=step.status,
+            )
+        )
+    revision = step.revision
+    if revision.number != request.revision_number or step.content_hash != revision.bound_hash():
+        raise StaleData(msg("This step belongs to an earlier revision."))
+    if seen_hash != step.content_hash:
+        raise StaleData(changes={"content_hash": (seen_hash[:12], step.content_hash[:12])})
+    if has_voted(by, mandate, group_of(step)):
+        raise InvalidTransition(msg("You have decided in this group of steps already."))
+    if decision != Decision.APPROVE and not reason.strip():
+        raise InputError("reason", msg("Give a reason"))
+    policy = budgets.active_policy()
+    if decision == Decision.APPROVE:
+        _check_study(revision, policy)
+
+    Vote.objects.create(
+        step=step,
+        voter=by,
+        principal=mandate.principal,
+        delegation=mandate.delegation,
+        decision=decision,
+        reason=reason.strip(),
+        content_hash=step.content_hash,
+    )
+    record(
+        f"approval_step.{decision}",
+        on=step,
+        by=by,
+        on_behalf_of=mandate.principal if mandate.delegation else None,
+        team=request.team,
+        reason=reason,
+        revision=revision.number,
+        content_hash=step.content_hash,
+    )
+    if decision == Decision.APPROVE:
+        _approve(step, request, by=by, policy=policy, reason=reason)
+    elif decision == Decision.RETURN:
+        _stop(step, request, StepStatus.RETURNED, RequestStatus.CHANGES_REQUESTED, by, reason)
+    else:
+        _stop(step, request, StepStatus.REJECTED, RequestStatus.REJECTED, by, reason)
+    step.refresh_from_db()
+    return step
+
+
+def _mandate(by: User, step: ApprovalStep, request: CapacityRequest) -> Mandate:
+    mandate = Mandates(by, today()).for_step(step)
+    if isinstance(mandate, Message):
+        raise NotPermitted(mandate, on=request)
+    return mandate
+
+
+def _check_study(revision: RequestRevision, policy: ApprovalPolicy) -> None:
+    study = revision.plan.study
+    if policy.block_stale_study and study is not None and study.status == StudyStatus.STALE:
+        raise DomainError(
+            msg(
+                "The study behind this plan is out of date. Return the request, so that it is run again."
+            )
+        )
+
+
+def _approve(
+    step: ApprovalStep, request: CapacityRequest, *, by: User, policy: ApprovalPolicy, reason: str
+) -> None:
+    votes = Vote.objects.filter(step=step, decision=Decision.APPROVE).count()
+    if votes < step.quorum:
+        return
+    transitions.advance(
+        step, StepStatus.APPROVED, by=by, action="approval_step.granted", reason=reason
+    )
+    ApprovalStep.objects.filter(pk=step.pk).update(decided_at=timezone.now())
+    if _open_next(step.revision):
+        return
+    plan = step.revision.plan
+    budgets.approve_amount(request=request, plan=plan, by=by, policy=policy, reason=reason)
+    move(
+        request,
+        RequestStatus.APPROVED,
+        by=by,
+        action="request.approved",
+        reason=reason,
+        revision=step.revision.number,
+        content_hash=step.content_hash,
+        amount=str(plan.money),
+    )
+    tell_team(
+        request,
+        "request.approved",
+        msg("%(request)s is approved", request=str(request)),
+        revision=step.revision,
+    )
+
+
+def _stop(
+    step: ApprovalStep,
+    request: CapacityRequest,
+    step_to: StepStatus,
+    request_to: RequestStatus,
+    by: User,
+    reason: str,
+) -> None:
+    transitions.advance(step, step_to, by=by, action=f"approval_step.{step_to}", reason=reason)
+    ApprovalStep.objects.filter(pk=step.pk).update(decided_at=timezone.now())
+    rejected = request_to == RequestStatus.REJECTED
+    void_for_revision(
+        revision=step.revision,
+        by=None,
+        reason=reason,
+        to=StepStatus.CANCELLED if rejected else StepStatus.VOID,
+        keep=step,
+    )
+    if rejected:
+        budgets.release(request=request, by=by, reason=reason)
+    move(
+        request,
+        request_to,
+        by=by,
+        action="request.rejected" if rejected else "request.returned",
+        reason=reason,
+        revision=step.revision.number,
+    )
+    tell_team(
+        request,
+        "request.rejected" if rejected else "request.returned",
+        msg("%(request)s was rejected: %(reason)s", request=str(request), reason=reason)
+        if rejected
+        else msg(
+            "Changes are asked for in %(request)s: %(reason)s", request=str(request), reason=reason
+        ),
+        revision=step.revision,
+    )
+
+
+def tell_team(
+    request: CapacityRequest, event: str, message: Message, *, revision: RequestRevision
+) -> None:
+    """Tell requester, filer and authors, once per event and revision."""
+    people = {request.requester_id: request.requester, request.created_by_id: request.created_by}
+    people |= {author.pk: author for author in revision.authors.all()}
+    notify(
+        people.values(),
+        event,
+        on=request,
+        message=message,
+        url=request.get_absolute_url(),
+        revision=str(revision.number),
+    )
+
+
+# --- standing in -------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def delegate(
+    *, principal: User, delegate: User, first_day: date, last_day: date, by: User, reason: str = ""
+) -> Delegation:
+    """Let `delegate` decide for `principal` on these days. Only for oneself; no cycles.
+
+    Raises NotPermitted or InputError.
+    """
+    if by.pk != principal.pk or not policies.can_delegate(principal):
+        raise NotPermitted(on=principal)
+    if delegate.pk == principal.pk or not delegate.is_active:
+        raise InputError("delegate", msg("Choose another active person"), value=delegate.pk)
+    if last_day < first_day:
+        raise InputError(
+            "last_day", msg("The last day is before the first"), value=last_day, limit=first_day
+        )
+    if last_day < today():
+        raise InputError(
+            "last_day", msg("The last day is in the past"), value=last_day, limit=today()
+        )
+    # Both people locked in one order: of A→B and B→A filed at once, the second sees the first.
+    list(User.objects.select_for_update().filter(pk__in=[principal.pk, delegate.pk]).order_by("pk"))
+    overlapping = Delegation.objects.overlapping(first_day, last_day)
+    if overlapping.filter(principal=delegate, delegate=principal).exists():
+        raise InputError(
+            "delegate",
+            msg("%(name)s is away on some of these days and you stand in", name=str(delegate)),
+            value=delegate.pk,
+        )
+    if overlapping.filter(principal=principal).exists():
+        raise InputError(
+            "first_day",
+            msg("Someone stands in for you on some of these days already"),
+            value=first_day,
+        )
+    row = Delegation.objects.create(
+        principal=principal,
+        delegate=delegate,
+        first_day=first_day,
+        last_day=last_day,
+        reason=reason.strip()[:200],
+        created_by=by,
+    )
+    record(
+        "delegation.given",
+        on=row,
+        by=by,
+        reason=reason,
+        delegate=delegate.pk,
+        first_day=first_day.isoformat(),
+        last_day=last_day.isoformat(),
+    )
+    notify(
+        [delegate],
+        "delegation.given",
+        on=row,
+        message=msg(
+            "You stand in for %(name)s from %(first)s to %(last)s",
+            name=str(principal),
+            first=first_day.isoformat(),
+            last=last_day.isoformat(),
+        ),
+        url="/approvals/",
+    )
+    return row
+
+
+@transaction.atomic
+def revoke_delegation(*, delegation_id: int, by: User) -> Delegation:
+    """Take the authority back at once. Raises NotPermitted or InvalidTransition."""
+    row = transitions.lock(Delegation.objects.all(), delegation_id)
+    if not policies.can_revoke(by, row):
+        raise NotPermitted(on=row)
+    if row.revoked_at is not None:
+        raise InvalidTransition(msg("This was revoked before"))
+    row.revoked_at = timezone.now()
+    row.save(update_fields=["revoked_at"])
+    record("delegation.revoked", on=row, by=by)
+    return row

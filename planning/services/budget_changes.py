@@ -1,0 +1,314 @@
+"""Money into budgets and between them, by two people where the policy says so; reversals; the end of a quarter."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from core import transitions
+from core.audit import record
+from core.errors import DomainError, InputError, InvalidTransition, NotPermitted
+from core.messages import msg
+from core.models import Organisation, Team, User
+from core.money import CURRENCIES, Money
+from core.organisation import organisation
+from core.quarters import Quarter
+from planning import policies
+from planning.models.budgets import Bucket, Budget, BudgetChange, EntryKind, LedgerEntry
+from planning.models.plans import SpendKind
+from planning.models.requests import CapacityRequest
+from planning.selectors.budgets import balance, held
+from planning.services.budgets import (
+    active_policy,
+    budget_for,
+    lock_budgets,
+    over_budget,
+    post,
+    require_keeper,
+)
+from planning.states import ChangeStatus
+
+
+@transaction.atomic
+def open_budget(*, team_id: int, quarter: str, kind: str, currency: str, by: User) -> Budget:
+    """Make the budget row of a team, quarter (`2027Q1`) and kind. Raises InputError when it exists or is misnamed."""
+    require_keeper(by)
+    if kind not in SpendKind.values:
+        raise InputError("kind", msg("%(value)s is no kind of budget", value=kind), value=kind)
+    if currency not in CURRENCIES:
+        raise InputError(
+            "currency",
+            msg("%(value)s is not a currency in use here", value=currency),
+            value=currency,
+        )
+    try:
+        period = Quarter.parse(quarter, organisation().fiscal_start_month)
+    except ValueError:
+        raise InputError(
+            "quarter", msg("%(value)s is not a quarter like 2027Q1", value=quarter), value=quarter
+        ) from None
+    team = Team.objects.get(pk=team_id)
+    budget, created = Budget.objects.get_or_create(
+        team=team,
+        fiscal_year=period.year,
+        quarter=period.q,
+        kind=kind,
+        defaults={"currency": currency},
+    )
+    if not created:
+        raise InputError(
+            "quarter", msg("%(budget)s exists already", budget=str(budget)), value=quarter
+        )
+    record("budget.opened", on=budget, by=by, currency=currency)
+    return budget
+
+
+@transaction.atomic
+def allot(*, budget_id: int, amount: Decimal, reason: str, by: User) -> BudgetChange:
+    """Propose to put `amount` (budget's currency; below 0 takes back) into a budget; posted at once if one may."""
+    require_keeper(by)
+    budget = lock_budgets([budget_id])[budget_id]
+    return _propose(budget=budget, giver=None, amount=amount, reason=reason, by=by)
+
+
+@transaction.atomic
+def transfer(
+    *, giver_id: int, receiver_id: int, amount: Decimal, reason: str, by: User
+) -> BudgetChange:
+    """Propose to move `amount` from one budget to another of the same currency."""
+    require_keeper(by)
+    if giver_id == receiver_id:
+        raise InputError("receiver", msg("Choose two different budgets"), value=receiver_id)
+    if amount <= 0:
+        raise InputError("amount", msg("A transfer must be above 0"), value=amount, limit="> 0")
+    budgets = lock_budgets([giver_id, receiver_id])
+    giver, receiver = budgets[giver_id], budgets[receiver_id]
+    if giver.currency != receiver.currency:
+        raise InputError(
+            "receiver",
+            msg(
+                "%(left)s and %(right)s are different currencies: take back here and allot there",
+                left=giver.currency,
+                right=receiver.currency,
+            ),
+            value=receiver.currency,
+            limit=giver.currency,
+        )
+    return _propose(budget=receiver, giver=giver, amount=amount, reason=reason, by=by)
+
+
+def _propose(
+    *, budget: Budget, giver: Budget | None, amount: Decimal, reason: str, by: User
+) -> BudgetChange:
+    if amount == 0 or not amount.is_finite():
+        raise InputError("amount", msg("The amount must not be 0"), value=amount)
+    if not reason.strip():
+        raise InputError("reason", msg("Give a reason"))
+    change = BudgetChange.objects.create(
+        budget=budget, giver=giver, amount=amount, reason=reason.strip()[:300], proposed_by=by
+    )
+    record(
+        "budget_change.proposed",
+        on=change,
+        by=by,
+        team=budget.team,
+        reason=reason,
+        amount=str(amount),
+        currency=budget.currency,
+    )
+    if not active_policy().two_person_budget:
+        _post_change(change, by=by)
+    return change
+
+
+def _post_change(change: BudgetChange, *, by: User) -> None:
+    budgets = lock_budgets(pk for pk in (change.budget_id, change.giver_id) if pk is not None)
+    legs = (
+        [(change.budget_id, change.amount, EntryKind.ALLOTTED)]
+        if change.giver_id is None
+        else [
+            (change.giver_id, -change.amount, EntryKind.TRANSFERRED),
+            (change.budget_id, change.amount, EntryKind.TRANSFERRED),
+        ]
+    )
+    for budget_id, amount, kind in legs:
+        budget = budgets[budget_id]
+        available = balance(budget).available
+        if amount < 0 and available + amount < 0:
+            raise over_budget(budget, available, -amount)
+        post(
+            budget=budget,
+            kind=kind,
+            bucket=Bucket.ALLOTTED,
+            amount=amount,
+            source=change.source,
+            by=by,
+            reason=change.reason,
+        )
+    transitions.advance(
+        change, ChangeStatus.POSTED, by=by, action="budget_change.posted", amount=str(change.amount)
+    )
+    change.decided_by, change.decided_at = by, timezone.now()
+    change.save(update_fields=["decided_by", "decided_at"])
+
+
+def _lock_change(change_id: int, by: User) -> BudgetChange:
+    change = transitions.lock(BudgetChange.objects.all(), change_id)
+    if not policies.can_confirm_change(by, change.proposed_by_id):
+        raise NotPermitted(on=change)
+    if change.status != ChangeStatus.PROPOSED:
+        raise InvalidTransition(
+            msg("%(change)s was decided before", change=str(change))
+        )  # fmt: skip
+    return change
+
+
+@transaction.atomic
+def confirm_change(*, change_id: int, by: User) -> BudgetChange:
+    """Post a proposed change, as a second person. Raises NotPermitted, InvalidTransition or OverBudget."""
+    change = _lock_change(change_id, by)
+    _post_change(change, by=by)
+    return change
+
+
+@transaction.atomic
+def decline_change(*, change_id: int, reason: str, by: User) -> BudgetChange:
+    """Turn a proposed change down, with a reason."""
+    change = _lock_change(change_id, by)
+    if not reason.strip():
+        raise InputError("reason", msg("Give a reason"))
+    transitions.advance(
+        change, ChangeStatus.DECLINED, by=by, action="budget_change.declined", reason=reason
+    )
+    change.decided_by, change.decided_at = by, timezone.now()
+    change.save(update_fields=["decided_by", "decided_at"])
+    return change
+
+
+REVERSIBLE = frozenset({EntryKind.ALLOTTED, EntryKind.TRANSFERRED, EntryKind.ACTUAL})
+
+
+@transaction.atomic
+def reverse(*, entry_id: int, reason: str, by: User) -> list[LedgerEntry]:
+    """Mirror a whole posting (both legs of a transfer; an actual and the commitment it used up). By another person.
+
+    In a closed quarter the mirror goes to the current one. Raises NotPermitted, InputError, OverBudget or
+    InvalidTransition (already reversed).
+    """
+    require_keeper(by)
+    first: LedgerEntry = LedgerEntry.objects.select_related("budget").get(pk=entry_id)
+    if first.posted_by_id == by.pk:
+        raise NotPermitted(
+            msg("Someone else than the one who posted it must reverse it."), on=first.budget
+        )
+    if not reason.strip():
+        raise InputError("reason", msg("Give a reason"))
+    if first.kind not in REVERSIBLE:
+        raise InputError(
+            "entry",
+            msg("Only what was allotted, transferred or spent can be reversed"),
+            value=first.kind,
+            limit=", ".join(sorted(REVERSIBLE)),
+        )
+    group = list(
+        LedgerEntry.objects.filter(source=first.source, revision=first.revision)
+        .exclude(kind=EntryKind.REVERSED)
+        .select_related("budget__team", "request")
+        .order_by("budget_id", "pk")
+    )
+    org = organisation()
+    homes = {entry.pk: _open_home(entry.budget, org) for entry in group}
+    budgets = lock_budgets(home.pk for home in homes.values())
+    if LedgerEntry.objects.filter(reverses__in=[entry.pk for entry in group]).exists():
+        raise InvalidTransition(msg("%(source)s was reversed before", source=first.source))
+    mirrored = []
+    for entry in group:
+        budget = budgets[homes[entry.pk].pk]
+        mirrored.append(
+            post(
+                budget=budget,
+                kind=EntryKind.REVERSED,
+                bucket=entry.bucket,
+                amount=-entry.amount,
+                source=entry.source,
+                revision=entry.revision,
+                request=entry.request,
+                reverses=entry,
+                by=by,
+                reason=reason,
+            )
+        )
+    for budget in budgets.values():
+        if (left := balance(budget).available) < 0 and first.kind != EntryKind.ACTUAL:
+            raise over_budget(budget, left + abs(first.amount), abs(first.amount))
+    record(
+        "ledger.reversed",
+        on=first.budget,
+        by=by,
+        reason=reason,
+        source=first.source,
+        entries=[entry.pk for entry in group],
+    )
+    return mirrored
+
+
+def _open_home(budget: Budget, org: Organisation) -> Budget:
+    """The budget itself while open, else the next open one of the same team and kind."""
+    while budget.closed_at is not None:
+        budget = budget_for(
+            team=budget.team, quarter=budget.period(org.fiscal_start_month).next(), kind=budget.kind
+        )
+    return budget
+
+
+@transaction.atomic
+def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Budget:
+    """Close a quarter: what is asked for, approved or ordered is carried to the next with its money; the rest lapses.
+
+    Raises NotPermitted, InvalidTransition, or DomainError while the quarter still runs or currencies differ.
+    """
+    require_keeper(by)
+    org = organisation()
+    budget = Budget.objects.select_related("team").get(pk=budget_id)
+    period = budget.period(org.fiscal_start_month)
+    if timezone.now() < period.span(org.zone)[1]:
+        raise DomainError(msg("%(budget)s still runs", budget=str(budget)))
+    heir = budget_for(team=budget.team, quarter=period.next(), kind=budget.kind)
+    rows = lock_budgets([budget.pk, heir.pk])
+    budget, heir = rows[budget.pk], rows[heir.pk]
+    if budget.closed_at is not None:
+        raise InvalidTransition(msg("%(budget)s is closed already", budget=str(budget)))
+    if heir.currency != budget.currency:
+        raise DomainError(
+            msg(
+                "%(left)s and %(right)s are different currencies: take back here and allot there",
+                left=budget.currency,
+                right=heir.currency,
+            )
+        )
+    source = f"close:{budget.pk}"
+    funds = Decimal(0)
+    for request in CapacityRequest.objects.filter(ledger__budget=budget).distinct().order_by("pk"):
+        for bucket in (Bucket.RESERVED, Bucket.APPROVED, Bucket.COMMITTED):
+            standing = held(request, bucket).get(budget.pk)
+            if standing is None:
+                continue
+            for home, amount in ((budget, -standing), (heir, standing)):
+                post(
+                    budget=home, kind=EntryKind.CARRIED, bucket=bucket, amount=amount,
+                    source=f"{source}:request:{request.pk}", request=request, by=by,
+                )  # fmt: skip
+            if bucket != Bucket.RESERVED:
+                funds += standing
+    if carry_unused:
+        funds += max(balance(budget).available - funds, Decimal(0))
+    if funds:
+        for home, amount in ((budget, -funds), (heir, funds)):
+            post(budget=home, kind=EntryKind.CARRIED, bucket=Bucket.ALLOTTED, amount=amount,
+                 source=source, by=by)  # fmt: skip
+    budget.closed_at = timezone.now()
+    budget.save(update_fields=["closed_at"])
+    record("budget.closed", on=budget, by=by, carried=str(Money(funds, budget.currency)))
+    return budget

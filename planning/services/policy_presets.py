@@ -1,0 +1,83 @@
+"""Putting a preset of approval rules in force. Running reviews keep the steps they were given."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from core.audit import record
+from core.errors import InputError, NotPermitted
+from core.exchange import convert
+from core.messages import msg
+from core.models import User
+from core.money import Money
+from core.organisation import organisation, today
+from planning import policies
+from planning.models.approvals import ApprovalPolicy, ApprovalRule, Preset
+
+PRESETS = Path(__file__).resolve().parent.parent / "data" / "policies.json"
+OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days")
+
+
+@transaction.atomic
+def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
+    """Make `preset` the policy in force (by None: from the command line). Loading the same again changes nothing.
+
+    Raises NotPermitted, InputError or MissingRate (no threshold in, and no rate to, the organisation's currency).
+    """
+    if by is not None and not policies.can_load_policy(by):
+        raise NotPermitted()
+    if preset not in Preset.values:
+        raise InputError(
+            "preset",
+            msg("%(value)s is no preset", value=preset),
+            value=preset,
+            limit=", ".join(Preset.values),
+        )
+    wanted = json.loads(PRESETS.read_text(encoding="utf-8"))[preset]
+    rules = [_rule(row) for row in wanted["rules"]]
+    options = {name: wanted[name] for name in OPTIONS}
+    options["actual_tolerance"] = Decimal(wanted["actual_tolerance"])
+    current = ApprovalPolicy.objects.select_for_update().filter(active=True).first()
+    if current is not None and current.preset == preset and _same(current, options, rules):
+        return current
+    if current is not None:
+        current.active = False
+        current.save(update_fields=["active"])
+    policy = ApprovalPolicy.objects.create(preset=preset, active=True, **options)
+    ApprovalRule.objects.bulk_create(ApprovalRule(policy=policy, **rule) for rule in rules)
+    record(
+        "approval_policy.loaded",
+        on=policy,
+        by=by,
+        from_state=current.preset if current else "",
+        to_state=preset,
+    )
+    return policy
+
+
+def _rule(row: dict[str, Any]) -> dict[str, Any]:
+    """The row as fields of ApprovalRule, the threshold in the organisation's currency."""
+    rule = {"quorum": 1, "spend_kind": "", "residence": "", "over_budget_only": False, **row}
+    above: dict[str, str] | None = rule.pop("above", None)
+    if above is None:
+        return {**rule, "above": None, "above_currency": ""}
+    currency = organisation().currency
+    amount = (
+        Money(Decimal(above[currency]), currency)
+        if currency in above
+        else convert(Money(Decimal(above["USD"]), "USD"), currency, today())
+    )
+    return {**rule, "above": amount.amount, "above_currency": amount.currency}
+
+
+def _same(policy: ApprovalPolicy, options: dict[str, Any], rules: list[dict[str, Any]]) -> bool:
+    if any(getattr(policy, name) != value for name, value in options.items()):
+        return False
+    names = list(rules[0])
+    held = [{name: getattr(rule, name) for name in names} for rule in policy.rules.order_by("pk")]
+    return held == rules

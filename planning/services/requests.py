@@ -1,0 +1,479 @@
+"""Requests: write, submit, take back, revise, cancel, copy, hand to procurement, close."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from core.audit import record
+from core.errors import InputError, InvalidTransition, NotPermitted, StaleData
+from core.messages import Message, msg
+from core.models import Team, User
+from core.organisation import today
+from core.outbox import notify
+from core.sequences import next_number
+from planning import policies, workloads
+from planning.models.budgets import Bucket
+from planning.models.plans import PlanChoice
+from planning.models.requests import (
+    CapacityRequest,
+    LatencyClass,
+    Origin,
+    RequestRevision,
+    Residence,
+)
+from planning.models.studies import Study
+from planning.selectors.approvals import differences
+from planning.selectors.budgets import held
+from planning.services import approvals, budgets
+from planning.services.moves import lock_request, move, touch
+from planning.states import RequestStatus, StepStatus, StudyStatus
+
+# What may be given beside the workload; the rest of RequestRevision.CONTENT.
+TERMS = tuple(name for name in RequestRevision.CONTENT if name != "workload")
+DEFAULTS: dict[str, Any] = {
+    "start": None, "duration_days": None, "justification": "", "data_residence": Residence.ANYWHERE,
+    "interruptible": False, "checkpoint_seconds": None, "latency_class": "", "accuracy_loss_limit": None,
+    "region": "",
+}  # fmt: skip
+MAX_DAYS = 3660
+
+
+def check_terms(kind: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[InputError]]:
+    """The terms of a request of `kind` with defaults filled in, and every error."""
+    errors: list[InputError] = []
+    terms = {**DEFAULTS, **given}
+
+    def refuse(field: str, message: Message, value: object = None, limit: object = None) -> None:
+        errors.append(InputError(field, message, value=value, limit=limit))
+
+    for name in sorted(set(given) - set(TERMS)):
+        refuse(name, msg("%(field)s is not a field of a request", field=name))
+        terms.pop(name)
+    need_by, start = terms.get("need_by"), terms["start"]
+    if not isinstance(need_by, date):
+        refuse("need_by", msg("%(field)s is missing", field="need_by"))
+    elif start is not None and start > need_by:
+        refuse("start", msg("The start is after the day by which it is needed"), start, need_by)
+    days = terms["duration_days"]
+    if days is not None and not 1 <= days <= MAX_DAYS:
+        refuse("duration_days", msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s",
+               field="duration_days", value=days, limit=f"1 … {MAX_DAYS}", unit="days"),
+               days, f"1 … {MAX_DAYS}")  # fmt: skip
+    loss = terms["accuracy_loss_limit"]
+    if loss is not None and not 0 <= loss <= 1:
+        refuse("accuracy_loss_limit", msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s",
+               field="accuracy_loss_limit", value=loss, limit="0 … 1", unit="1"), loss, "0 … 1")  # fmt: skip
+    for name, choices in (("data_residence", Residence), ("latency_class", LatencyClass)):
+        if terms[name] not in choices.values:
+            limit = ", ".join(filter(None, choices.values))
+            refuse(name, msg("%(field)s: %(value)s is none of %(limit)s", field=name,
+                   value=str(terms[name]), limit=limit), terms[name], limit)  # fmt: skip
+    asked = {
+        "interruptible": kind in workloads.ASKS_INTERRUPTIBLE,
+        "checkpoint_seconds": kind in workloads.ASKS_INTERRUPTIBLE,
+        "latency_class": kind in workloads.ASKS_LATENCY,
+        "accuracy_loss_limit": kind in workloads.ASKS_ACCURACY,
+    }
+    for name, wanted in asked.items():
+        if not wanted and terms[name] not in (None, False, ""):
+            refuse(
+                name,
+                msg("%(field)s is not asked for this kind of workload", field=name),
+                terms[name],
+            )
+    checkpoint = terms["checkpoint_seconds"]
+    if terms["interruptible"] and checkpoint is None:
+        refuse(
+            "checkpoint_seconds", msg("Work that may be interrupted needs a checkpoint interval")
+        )
+    if checkpoint is not None and not 1 <= checkpoint <= 30 * 86400:
+        refuse("checkpoint_seconds", msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s",
+               field="checkpoint_seconds", value=checkpoint, limit="1 … 2592000", unit="s"),
+               checkpoint, "1 … 2592000")  # fmt: skip
+    return terms, errors
+
+
+def _content(kind: str, workload: Mapping[str, Any], terms: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything of a revision, checked; raises one InputError or all as WorkloadErrors."""
+    if kind not in workloads.FIELDS:
+        workloads.normalise(kind, workload)
+    clean, errors = workloads.problems(kind, workload)
+    checked, more = check_terms(kind, terms)
+    errors += more
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise workloads.WorkloadErrors(errors)
+    return {"workload": clean, **checked}
+
+
+def _title(title: str) -> str:
+    title = " ".join(title.split())
+    if not title:
+        raise InputError("title", msg("%(field)s is missing", field="title"))
+    if len(title) > 160:
+        raise InputError(
+            "title", msg("%(field)s is longer than %(limit)s characters", field="title", limit=160),
+            value=title[:180], limit=160,
+        )  # fmt: skip
+    return title
+
+
+@transaction.atomic
+def create_request(
+    *,
+    team_id: int,
+    kind: str,
+    title: str,
+    workload: Mapping[str, Any],
+    by: User,
+    requester: User | None = None,
+    **terms: Any,
+) -> CapacityRequest:
+    """File a draft. `terms` are need_by, start, duration_days, justification, data_residence, interruptible,
+    checkpoint_seconds [s], latency_class, accuracy_loss_limit [1] and region.
+
+    Raises NotPermitted, InputError or WorkloadErrors.
+    """
+    if not policies.can_create(by, team_id):
+        raise NotPermitted()
+    team = Team.objects.get(pk=team_id)
+    if not team.active:
+        raise InputError(
+            "team", msg("%(team)s is no longer active", team=str(team)), value=team.slug
+        )
+    requester = requester or by
+    if requester.pk != by.pk and not policies.can_create(requester, team_id):
+        raise InputError(
+            "requester", msg("%(name)s may not file requests for this team", name=str(requester))
+        )
+    content = _content(kind, workload, terms)
+    request = CapacityRequest.objects.create(
+        number=next_number("request"),
+        team=team,
+        requester=requester,
+        created_by=by,
+        title=_title(title),
+        kind=kind,
+    )
+    _add_revision(request, 1, Origin.NEW, content, by)
+    record("request.created", on=request, by=by, kind=kind)
+    return request
+
+
+def _add_revision(
+    request: CapacityRequest,
+    number: int,
+    origin: str,
+    content: Mapping[str, Any],
+    by: User,
+    authors: tuple[User, ...] = (),
+) -> RequestRevision:
+    revision = RequestRevision(
+        request=request, number=number, origin=origin, created_by=by, **content
+    )
+    revision.save()
+    revision.authors.set({user.pk for user in (by, *authors)})
+    return revision
+
+
+@transaction.atomic
+def update_draft(
+    *,
+    request_id: int,
+    by: User,
+    version: int | None = None,
+    title: str | None = None,
+    workload: Mapping[str, Any] | None = None,
+    **terms: Any,
+) -> CapacityRequest:
+    """Change a draft; what is not given stays. A chosen plan is dropped when the content changes.
+
+    Raises StaleData with the values now stored when `version` is not current, else as create_request.
+    """
+    request = lock_request(request_id)
+    policies.require_action(by, "edit", request)
+    revision = request.current
+    old = {name: getattr(revision, name) for name in TERMS}
+    content = _content(
+        request.kind, revision.workload if workload is None else workload, {**old, **terms}
+    )
+    if version is not None and version != request.version:
+        raise StaleData(changes=_conflicts(request, revision, content, title))
+    request.title = _title(title) if title is not None else request.title
+    for name, value in content.items():
+        setattr(revision, name, value)
+    changed = revision.compute_hash() != revision.content_hash
+    revision.save()
+    revision.authors.add(by)
+    request.save(update_fields=["title"])
+    if changed:
+        PlanChoice.objects.filter(revision=revision).delete()
+        for study in Study.objects.filter(
+            revision=revision, status__in=[StudyStatus.READY, StudyStatus.PUBLISHED]
+        ):
+            Study.objects.filter(pk=study.pk).update(
+                status=StudyStatus.STALE, version=study.version + 1
+            )
+            record("study.outdated", on=study, by=by, team=request.team, from_state=study.status,
+                   to_state=StudyStatus.STALE)  # fmt: skip
+    touch(request)
+    record("request.edited", on=request, by=by, revision=revision.number, changed=changed)
+    return request
+
+
+def _conflicts(
+    request: CapacityRequest,
+    revision: RequestRevision,
+    content: Mapping[str, Any],
+    title: str | None,
+) -> dict[str, tuple[str, str]]:
+    """Field → (what the caller sent, what is stored now), where they differ."""
+    sent = {**content, **({"title": title} if title is not None else {})}
+    stored = {"title": request.title, **{name: getattr(revision, name) for name in content}}
+    sent |= sent.pop("workload")
+    stored |= stored.pop("workload")
+    return {
+        name: (str(sent.get(name, "")), str(stored.get(name, "")))
+        for name in dict.fromkeys([*sent, *stored])
+        if name in sent and sent.get(name) != stored.get(name)
+    }
+
+
+@transaction.atomic
+def submit_request(*, request_id: int, by: User, version: int | None = None) -> CapacityRequest:
+    """Freeze the current revision. With a plan chosen the review starts at once; else it starts when one is.
+
+    Raises InputError (incomplete, dates past, nothing changed), NotPermitted, InvalidTransition or StaleData.
+    """
+    request = lock_request(request_id, version)
+    policies.require_action(by, "submit", request)
+    revision = request.current
+    _ready_to_submit(request, revision)
+    revision.submitted_at, revision.submitted_by = timezone.now(), by
+    revision.save()
+    revision.authors.add(by)
+    move(
+        request,
+        RequestStatus.SUBMITTED,
+        by=by,
+        action="request.submitted",
+        revision=revision.number,
+        content_hash=revision.content_hash,
+    )
+    if PlanChoice.objects.filter(revision=revision).exists():
+        approvals.start_review(request=request, by=by)
+    return request
+
+
+def _ready_to_submit(request: CapacityRequest, revision: RequestRevision) -> None:
+    if not revision.justification.strip():
+        raise InputError("justification", msg("Say why this is needed before you submit it"))
+    if revision.need_by < today():
+        raise InputError(
+            "need_by",
+            msg("The day by which it is needed is past"),
+            value=revision.need_by,
+            limit=today(),
+        )
+    if not request.team.active:
+        raise InputError("team", msg("%(team)s is no longer active", team=str(request.team)))
+    if revision.origin == Origin.REVISED:
+        before = request.revisions.select_related("plan", "request").get(number=revision.number - 1)
+        if not differences(before, revision):
+            raise InputError(
+                "revision",
+                msg("Nothing differs from revision %(n)s", n=before.number),
+                value=revision.number,
+            )
+
+
+@transaction.atomic
+def recall(
+    *, request_id: int, by: User, reason: str = "", version: int | None = None
+) -> CapacityRequest:
+    """Take a submitted request back to a draft. A reason is needed once a step was approved."""
+    request = lock_request(request_id, version)
+    policies.require_action(by, "recall", request)
+    granted = request.current.steps.filter(status=StepStatus.APPROVED).exists()
+    if granted and not reason.strip():
+        raise InputError("reason", msg("A step was approved already: give a reason"))
+    return _redraft(request, Origin.RECALLED, by=by, reason=reason, action="request.recalled")
+
+
+@transaction.atomic
+def revise(
+    *, request_id: int, by: User, reason: str = "", version: int | None = None
+) -> CapacityRequest:
+    """Start the next revision as a copy of this one. Approvals of the old one end, and everyone concerned is told."""
+    request = lock_request(request_id, version)
+    policies.require_action(by, "revise", request)
+    if request.status == RequestStatus.APPROVED and not reason.strip():
+        raise InputError("reason", msg("It was approved already: give a reason"))
+    _refuse_if_ordered(request)
+    return _redraft(request, Origin.REVISED, by=by, reason=reason, action="request.revised")
+
+
+def _redraft(
+    request: CapacityRequest, origin: str, *, by: User, reason: str, action: str
+) -> CapacityRequest:
+    old = request.current
+    concerned = approvals.void_for_revision(revision=old, by=by, reason=reason)
+    budgets.release(request=request, by=by, reason=reason)
+    content = {name: getattr(old, name) for name in RequestRevision.CONTENT}
+    revision = _add_revision(
+        request, old.number + 1, origin, content, by, authors=tuple(old.authors.all())
+    )
+    CapacityRequest.objects.filter(pk=request.pk).update(revision_number=revision.number)
+    request.revision_number = revision.number
+    move(
+        request, RequestStatus.DRAFT, by=by, action=action, reason=reason, revision=revision.number
+    )
+    notify(
+        [*concerned, request.requester],
+        action,
+        on=request,
+        message=msg(
+            "%(request)s is being changed: revision %(n)s no longer counts, nor do its approvals",
+            request=str(request),
+            n=old.number,
+        ),
+        url=request.get_absolute_url(),
+        revision=str(old.number),
+    )
+    return request
+
+
+def _refuse_if_ordered(request: CapacityRequest) -> None:
+    if held(request, Bucket.COMMITTED):
+        raise InvalidTransition(
+            msg("An order stands for %(request)s: cancel it first", request=str(request))
+        )
+
+
+@transaction.atomic
+def cancel_request(
+    *, request_id: int, by: User, reason: str = "", version: int | None = None
+) -> CapacityRequest:
+    """Withdraw a request (after approval: by an approver of the organisation). Drafts need no reason."""
+    request = lock_request(request_id, version)
+    policies.require_action(by, "cancel", request)
+    if request.status != RequestStatus.DRAFT and not reason.strip():
+        raise InputError("reason", msg("Give a reason"))
+    _refuse_if_ordered(request)
+    revision = request.current
+    concerned = approvals.void_for_revision(
+        revision=revision, by=by, reason=reason, to=StepStatus.CANCELLED
+    )
+    budgets.release(request=request, by=by, reason=reason)
+    move(request, RequestStatus.CANCELLED, by=by, action="request.cancelled", reason=reason)
+    notify(
+        [*concerned, request.requester],
+        "request.cancelled",
+        on=request,
+        message=msg("%(request)s was cancelled", request=str(request)),
+        url=request.get_absolute_url(),
+        revision=str(revision.number),
+    )
+    return request
+
+
+@transaction.atomic
+def copy_request(*, request_id: int, by: User) -> CapacityRequest:
+    """A new draft with the same content: no plan, no approvals, no reservation."""
+    original = CapacityRequest.objects.select_related("team").get(pk=request_id)
+    if not policies.can_copy(by, original):
+        raise NotPermitted(on=original)
+    if not original.team.active:
+        raise InputError("team", msg("%(team)s is no longer active", team=str(original.team)))
+    source = original.current
+    content = {name: getattr(source, name) for name in RequestRevision.CONTENT}
+    request = CapacityRequest.objects.create(
+        number=next_number("request"),
+        team=original.team,
+        requester=by,
+        created_by=by,
+        title=original.title,
+        kind=original.kind,
+    )
+    _add_revision(request, 1, Origin.COPIED, content, by)
+    record("request.created", on=request, by=by, kind=request.kind, copy_of=original.pk)
+    return request
+
+
+@transaction.atomic
+def start_sourcing(
+    *, request_id: int, by: User | None, version: int | None = None
+) -> CapacityRequest:
+    """Hand an approved request to procurement. Raises NotPermitted, InvalidTransition or StaleData."""
+    request = lock_request(request_id, version)
+    policies.require_action(by, "start_sourcing", request)
+    revision = request.current
+    steps = list(revision.steps.all())
+    bound = revision.bound_hash()
+    if not steps or any(
+        step.status != StepStatus.APPROVED or step.content_hash != bound for step in steps
+    ):
+        raise InvalidTransition(
+            msg(
+                "Not every step of the current revision of %(request)s is approved",
+                request=str(request),
+            )
+        )
+    move(
+        request,
+        RequestStatus.SOURCING,
+        by=by,
+        action="request.sourcing_started",
+        revision=revision.number,
+    )
+    return request
+
+
+@transaction.atomic
+def record_fulfilment(
+    *, request_id: int, accepted: int, by: User | None, short_close_reason: str = ""
+) -> CapacityRequest:
+    """Tell a request in sourcing how many accelerators were accepted in all. With all of them, or closed short by
+    procurement with a reason, it is fulfilled; with fewer it stays.
+
+    Call with `by=None` when acceptance computed it. Raises NotPermitted, InvalidTransition or InputError.
+    """
+    request = lock_request(request_id)
+    policies.require_action(by, "fulfil", request)
+    if accepted < 0:
+        raise InputError("accepted", msg("%(field)s is %(value)s; it must be at least %(limit)s",
+                         field="accepted", value=accepted, limit=0), value=accepted, limit=0)  # fmt: skip
+    plan = PlanChoice.objects.get(
+        revision__request=request, revision__number=request.revision_number
+    )
+    enough = accepted >= plan.cards
+    if not enough and not short_close_reason.strip():
+        record("request.delivery_counted", on=request, by=by, accepted=accepted, asked=plan.cards)
+        return request
+    budgets.release(request=request, by=by, reason=short_close_reason)
+    move(
+        request,
+        RequestStatus.FULFILLED,
+        by=by,
+        action="request.fulfilled",
+        reason=short_close_reason,
+        accepted=accepted,
+        asked=plan.cards,
+    )
+    approvals.tell_team(
+        request,
+        "request.fulfilled",
+        msg(
+            "%(request)s is fulfilled: %(n)s accelerators accepted",
+            request=str(request),
+            n=accepted,
+        ),
+        revision=request.current,
+    )
+    return request
