@@ -1,5 +1,7 @@
 """Addresses of this app."""
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from planning.views import requests
+
+urlpatterns = [path("requests/<int:pk>/", requests.request_detail, name="request-detail")]
