@@ -137,6 +137,15 @@ class CapacityRequest(models.Model):
         return self.status in OPEN_REQUEST
 
 
+def _plain(value: Any) -> Any:
+    """Whole floats as integers: databases differ in which of the two they give back for 1e16."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class Origin(models.TextChoices):
     """How a revision came to be."""
 
@@ -230,7 +239,7 @@ class RequestRevision(models.Model):
 
     def compute_hash(self) -> str:
         """SHA-256 of kind and content, in canonical JSON."""
-        body = {"kind": self.request.kind, **self.content()}
+        body = _plain({"kind": self.request.kind, **self.content()})
         return hashlib.sha256(
             json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
         ).hexdigest()

@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from core.audit import record
@@ -475,21 +475,19 @@ def post_actual(
 def _promised(
     request: CapacityRequest, buckets: list[Bucket], currency: str
 ) -> tuple[Decimal, Decimal]:
-    """(what still stands plus what was spent, what was spent), in `currency`."""
-    spent = standing = Decimal(0)
-    rows = (
-        LedgerEntry.objects.filter(request=request, bucket__in=[*buckets, Bucket.ACTUAL])
-        .order_by()
-        .values_list("bucket", "budget__currency")
-        .annotate(total=Sum("amount"))
+    """(what was promised, what was spent of it), in `currency`. What an invoice used up of a promise still counts."""
+    entries: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(request=request)
+    spending = entries.filter(bucket=Bucket.ACTUAL)
+    promises = entries.filter(bucket__in=buckets).exclude(source__in=spending.values("source"))
+    return _total(promises, currency), _total(spending, currency)
+
+
+def _total(entries: QuerySet[LedgerEntry], currency: str) -> Decimal:
+    rows = entries.order_by().values_list("budget__currency").annotate(total=Sum("amount"))
+    return sum(
+        (_in_currency(Money(Decimal(total), own), currency)[0].amount for own, total in rows),
+        Decimal(0),
     )
-    for bucket, own, total in rows:
-        value = _in_currency(Money(Decimal(total), own), currency)[0].amount
-        if bucket == Bucket.ACTUAL:
-            spent += value
-        else:
-            standing += value
-    return standing + spent, spent
 
 
 def _plan_of(request: CapacityRequest) -> PlanChoice:

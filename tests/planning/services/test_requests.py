@@ -216,3 +216,8 @@ def test_someone_outside_the_team_sees_nothing(w):
     assert not CapacityRequest.objects.visible_to(w.outsider).exists()
     assert not CapacityRequest.objects.visible_to(w.superuser).exists()
     assert CapacityRequest.objects.visible_to(w.auditor).count() == 1
+
+
+def test_the_hash_does_not_depend_on_how_a_database_writes_a_number(w):
+    request = builders.draft(w, workload={**builders.LORA, "tokens": "1e16"})
+    assert request.current.compute_hash() == request.current.content_hash
