@@ -10,13 +10,13 @@ from django.db.models import Count, Max, Min, QuerySet
 
 from catalog.models import (
     Accelerator,
-    CloudOffer,
     ModelArchitecture,
     OfferPrice,
     PriceRecord,
     ServerPlatform,
     TcoDefault,
 )
+from catalog.models.offers import OfferPriceQuerySet
 
 
 def accelerators() -> QuerySet[Accelerator]:
@@ -102,14 +102,15 @@ def latest_prices(
     return rows.order_by("offer__accelerator__slug", "offer__cloud", "offer__region", "pk")
 
 
-def offer_prices() -> QuerySet[OfferPrice]:
-    """The newest price of each offer with its price per accelerator-hour, for lists: one query."""
-    return (
-        OfferPrice.objects.latest()
-        .with_unit_price()
+def offer_prices(*, history: bool = False) -> OfferPriceQuerySet:
+    """The newest price of each offer (all prices with `history`) with its price per accelerator-hour: one query."""
+    rows = OfferPrice.objects.all() if history else OfferPrice.objects.latest()
+    listed: OfferPriceQuerySet = (
+        rows.with_unit_price()
         .select_related("offer", "offer__accelerator")
         .order_by("offer__accelerator__name", "unit_price", "pk")
     )
+    return listed
 
 
 def price_history(accelerator: Accelerator) -> QuerySet[OfferPrice]:
@@ -159,15 +160,3 @@ def price_span(kind: str = OfferPrice.Kind.ON_DEMAND) -> dict[int, dict[str, Any
         .order_by()
     )
     return {row["offer__accelerator_id"]: row for row in rows}
-
-
-def offer_choices() -> dict[str, list[str]]:
-    """Clouds and regions that occur, for filters: two queries."""
-    return {
-        "cloud": list(
-            CloudOffer.objects.order_by("cloud").values_list("cloud", flat=True).distinct()
-        ),
-        "region": list(
-            CloudOffer.objects.order_by("region").values_list("region", flat=True).distinct()
-        ),
-    }

@@ -300,6 +300,11 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Plan, buy and prove AI compute. Amounts are decimal strings with an ISO 4217 currency.",
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "CurrencyEnum": "core.models.CURRENCY_CHOICES",
+        "ModelKindEnum": "catalog.models.ModelArchitecture.Kind",
+        "PriceKindEnum": "catalog.models.OfferPrice.Kind",
+    },
 }
 
 # --- Logs -----------------------------------------------------------------------------------------------------------
