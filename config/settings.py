@@ -119,7 +119,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "core.context_processors.shell",
             ],
-            "builtins": ["core.templatetags.ui"],
+            "builtins": ["core.templatetags.ui", "core.templatetags.parts"],
         },
     }
 ]
@@ -256,6 +256,7 @@ CSRF_COOKIE_HTTPONLY = (
     False  # htmx reads the token from a meta tag; the cookie itself stays same-site
 )
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "core.error_pages.csrf_failure"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

@@ -18,3 +18,8 @@ urlpatterns = [
     path("api/v1/", include("config.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
 ]
+
+handler400 = "core.error_pages.bad_request"
+handler403 = "core.error_pages.forbidden"
+handler404 = "core.error_pages.not_found"
+handler500 = "core.error_pages.server_error"

@@ -2,21 +2,30 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from core.models import Notice
+from core.navigation import CENTRAL, navigation
 from core.roles import Role, has_role_anywhere
+
+THEME_COOKIE = "theme"
+THEMES = ("light", "dark")  # no cookie: as the system says
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """Unread notices and the sections this person may open. Lazy: a fragment that shows neither pays nothing."""
+    """Theme, languages, navigation and unread notices. Lazy: a fragment that shows none of them pays nothing."""
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    context: dict[str, Any] = {
+        "theme": theme if theme in THEMES else "",
+        "languages": settings.LANGUAGES,
+    }
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {}
-    return {
+        return context
+    return context | {
+        "navigation": lambda: navigation(user, request.path),
         "unread_notices": lambda: Notice.objects.filter(recipient=user, read_at=None).count(),
-        "may_procure": lambda: has_role_anywhere(
-            user, Role.PROCUREMENT, Role.OPERATIONS, Role.FINANCE, Role.AUDITOR, Role.ADMINISTRATOR
-        ),
+        "may_procure": lambda: has_role_anywhere(user, *CENTRAL),
         "may_administer": lambda: has_role_anywhere(user, Role.ADMINISTRATOR),
     }

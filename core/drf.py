@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -54,9 +54,8 @@ def _plain(value: object) -> Any:
 
 def seen_version(request: Request) -> int | None:
     """The version the caller read: `If-Match: "3"` or `version` in the body. None when not sent."""
-    raw = request.headers.get("If-Match", "").strip('W/" ') or str(
-        request.data.get("version", "") or ""
-    )
+    body = request.data if isinstance(request.data, Mapping) else {}
+    raw = request.headers.get("If-Match", "").strip('W/" ') or str(body.get("version") or "")
     if not raw:
         return None
     try:
@@ -88,7 +87,7 @@ def idempotent(handler: Callable[..., Response]) -> Callable[..., Response]:
             try:
                 with transaction.atomic():
                     row = IdempotencyKey.objects.create(
-                        user=request.user,
+                        user=api_user(request),
                         key=key[:100],
                         path=request.path[:300],
                         body_sha256=digest,

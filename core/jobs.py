@@ -106,7 +106,7 @@ def _finish(job: Job, status: str, **fields: Any) -> None:
 def job_task(function: Callable[..., None]) -> Any:
     """Make `function(job, progress, *args)` a Celery task that takes a Job id and runs each job once."""
 
-    @shared_task(
+    @shared_task(  # type: ignore[untyped-decorator]
         name=f"{function.__module__}.{function.__name__}",
         acks_late=True,
         reject_on_worker_lost=True,

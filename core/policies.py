@@ -19,3 +19,8 @@ def can_see_job(user: User, job: Job) -> bool:
 def can_cancel_job(user: User, job: Job) -> bool:
     """The same people, while it is open."""
     return job.is_open and can_see_job(user, job)
+
+
+def can_retry_job(user: User, job: Job) -> bool:
+    """The same people, after it failed or was cancelled."""
+    return job.status in {Job.Status.FAILED, Job.Status.CANCELLED} and can_see_job(user, job)

@@ -1,0 +1,89 @@
+"""Words and tones for what is stored as a code: states and audit actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+# Action code → words. Each app adds its own from AppConfig.ready() through `name_actions`.
+ACTIONS: dict[str, str | Promise] = {}
+
+# State code → tone. A state that is not here is neutral: nothing to do, nothing wrong.
+TONES: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "submitted", "in_review", "review", "pending", "open", "opened", "running", "sourcing", "issued",
+            "acknowledged", "in_transit", "arrived", "counted", "installed", "burning_in", "evaluated",
+            "under_evaluation", "proposed", "standstill", "reserved", "scheduled", "in_progress", "sent", "at_vendor",
+        ),
+        "info",
+    ),
+    **dict.fromkeys(
+        (
+            "approved", "accepted", "passed", "pass", "done", "ready", "published", "fulfilled", "awarded", "selected",
+            "final", "in_service", "burned_in", "committed", "received", "posted", "matched", "paid", "signed",
+            "feasible", "resolved", "repaired", "replaced", "active", "good",
+        ),
+        "good",
+    ),
+    **dict.fromkeys(
+        (
+            "changes_requested", "returned", "stale", "partial", "part_received", "interrupted", "escalated",
+            "quarantine", "suspended", "waived", "warn", "expiring", "incomplete", "late", "inconclusive",
+        ),
+        "warn",
+    ),
+    **dict.fromkeys(
+        (
+            "rejected", "failed", "fail", "defective", "disqualified", "expired", "lapsed", "overdue", "blocked",
+            "excluded", "infeasible", "disputed", "bad",
+        ),
+        "bad",
+    ),
+}  # fmt: skip
+
+
+def name_actions(names: Mapping[str, str | Promise]) -> None:
+    """Give audit actions (noun.past) their words."""
+    ACTIONS.update(names)
+
+
+def action_label(code: str) -> str:
+    """`rfq.awarded` in words; the code itself when nobody named it."""
+    return str(ACTIONS.get(code, code))
+
+
+def state_label(object_type: str, code: str) -> str:
+    """The state `code` of a model known to the trail as `object_type`, in words; the code when it is not a choice."""
+    try:
+        field = apps.get_model(object_type)._meta.get_field("status")
+    except (LookupError, ValueError, FieldDoesNotExist):
+        return code
+    return str(dict(getattr(field, "flatchoices", ())).get(code, code))
+
+
+def type_label(object_type: str) -> str:
+    """The kind of thing, in words."""
+    try:
+        return str(apps.get_model(object_type)._meta.verbose_name)
+    except (LookupError, ValueError):
+        return object_type
+
+
+def tone(code: str) -> str:
+    """neutral, info, good, warn or bad."""
+    return TONES.get(str(code).lower(), "neutral")
+
+
+name_actions(
+    {
+        "job.cancelled": _("Job cancelled"),
+        "team.renamed": _("Team renamed"),
+        "membership.granted": _("Role granted"),
+        "membership.revoked": _("Role revoked"),
+    }
+)

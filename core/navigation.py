@@ -1,0 +1,124 @@
+"""The product's navigation, in one place. An entry whose address does not exist (yet) is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from core.models import User
+from core.roles import Role, has_role_anywhere
+
+CENTRAL = (Role.PROCUREMENT, Role.OPERATIONS, Role.FINANCE, Role.AUDITOR, Role.ADMINISTRATOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One link: `url_name` without arguments; `roles` empty means everyone. `icon` is an id of static/icons.svg."""
+
+    label: str | Promise
+    url_name: str
+    icon: str
+    roles: tuple[Role, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Links under one heading."""
+
+    label: str | Promise
+    entries: tuple[Entry, ...]
+
+
+SECTIONS: tuple[Section, ...] = (
+    Section(
+        "",
+        (
+            Entry(_("Home"), "home", "home"),
+            Entry(_("Approvals"), "approval-list", "approval"),
+        ),
+    ),
+    Section(
+        pgettext_lazy("navigation", "Plan"),
+        (
+            Entry(_("Requests"), "request-list", "request"),
+            Entry(_("Quick estimate"), "quick-estimate", "estimate"),
+            Entry(_("Catalogue"), "catalog-home", "chip"),
+            Entry(_("Budgets"), "budget-list", "budget"),
+        ),
+    ),
+    Section(
+        pgettext_lazy("navigation", "Buy"),
+        (
+            Entry(_("Requests for quotation"), "rfq-list", "cart", CENTRAL),
+            Entry(_("Purchase orders"), "order-list", "box", CENTRAL),
+            Entry(_("Vendors"), "vendor-list", "vendor", CENTRAL),
+        ),
+    ),
+    Section(
+        pgettext_lazy("navigation", "Prove"),
+        (
+            Entry(_("Assets and acceptance"), "asset-list", "flame", CENTRAL),
+            Entry(_("Returns (RMA)"), "rma-list", "rma", CENTRAL),
+            Entry(_("Capacity reviews"), "review-list", "review"),
+        ),
+    ),
+    Section(
+        pgettext_lazy("navigation", "Record"),
+        (
+            Entry(_("Audit trail"), "audit-list", "audit"),
+            Entry(_("Background jobs"), "job-list", "clock"),
+            Entry(_("Component gallery"), "gallery", "gear", (Role.ADMINISTRATOR,)),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An entry as drawn."""
+
+    label: str | Promise
+    url: str
+    icon: str
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A section as drawn."""
+
+    label: str | Promise
+    links: Sequence[Link] = field(default_factory=tuple)
+
+
+def _address(url_name: str) -> str | None:
+    try:
+        return reverse(url_name)
+    except NoReverseMatch:
+        return None
+
+
+def navigation(user: User, path: str) -> list[Group]:
+    """What `user` may open, with the entry nearest to `path` marked as current."""
+    visible = [
+        (section, [(entry, _address(entry.url_name)) for entry in section.entries])
+        for section in SECTIONS
+    ]
+    addresses = [url for _section, entries in visible for _entry, url in entries if url]
+    within = [url for url in addresses if path == url or (url != "/" and path.startswith(url))]
+    current = max(within, key=len, default=None)
+    groups = []
+    for section, entries in visible:
+        links = [
+            Link(entry.label, url, entry.icon, current=url == current)
+            for entry, url in entries
+            if url and (not entry.roles or has_role_anywhere(user, *entry.roles))
+        ]
+        if links:
+            groups.append(Group(section.label, links))
+    return groups
