@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.errors import InputError
@@ -52,8 +51,3 @@ class RateTable:
             return offer
         upfront = None if offer.upfront is None else self.unit_price(offer.upfront, currency)
         return offer.priced(self.unit_price(offer.price, currency), upfront)
-
-
-def rate_table(rates: Iterable[ExchangeRate]) -> RateTable:
-    """A table of `rates`."""
-    return RateTable(tuple(rates))

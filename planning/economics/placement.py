@@ -333,7 +333,7 @@ def _shortfalls(
             )
         else:
             reason = msg(
-                "%(workload)s is short of %(cards)s cards in month %(month)s: %(pools)s are full",
+                "%(workload)s is short of %(cards)s cards in month %(month)s: no room is left in %(pools)s",
                 workload=work.name,
                 cards=round(float(short[month]), 1),
                 month=month + 1,

@@ -171,7 +171,8 @@ def price_modes(
 ) -> dict[PaymentMode, Floats]:
     """Total cost of each candidate in each payment mode; infinite where the place does not sell it.
 
-    `hours_by_mode` replaces the hours of one mode: spot takes its expected wall time from :mod:`spot`.
+    `hours_by_mode` replaces the hours of one mode: spot takes its expected wall time from :mod:`spot`. Infinite hours
+    there (a run that would never end, a workload that may not use the mode) cost infinity, which no search picks.
     """
     place = np.asarray(place_index, dtype=np.int64)
     cards = np.asarray(accelerators, dtype=np.int64)
@@ -184,12 +185,10 @@ def price_modes(
     costs: dict[PaymentMode, Floats] = {}
     for column, mode in enumerate(MODES):
         rows = by_place.offer_index[place, column]
-        sold = rows >= 0
+        own = np.broadcast_to(np.asarray(replaced.get(mode, time), dtype=np.float64), time.shape)
+        sold = (rows >= 0) & ~np.isposinf(own)
         cost = np.full(time.shape, np.inf)
         if sold.any():
-            own = np.broadcast_to(
-                np.asarray(replaced.get(mode, time), dtype=np.float64), time.shape
-            )
             lasting = None if span is None else np.maximum(span, own)[sold]
             cost[sold] = price_candidates(
                 table, rows[sold], cards[sold], own[sold], span_hours=lasting

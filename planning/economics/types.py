@@ -18,7 +18,6 @@ from planning.economics.checks import Floats
 
 HOURS_PER_YEAR = 8760
 HOURS_PER_MONTH = 730  # 8760 / 12: the month that clouds and this product bill by
-HOURS_PER_WEEK = 168
 SECONDS_PER_HOUR = 3600
 SECONDS_PER_MONTH = HOURS_PER_MONTH * SECONDS_PER_HOUR
 

@@ -17,8 +17,6 @@ from core.money import Money
 from planning.economics import billing, checks, defaults, exact
 from planning.economics.types import HOURS_PER_MONTH, CostLine
 
-SECONDS_PER_DAY = 86_400
-
 
 def training_cost(price_per_hour: Money, hours: float) -> Money:
     """Cost of a run: price per hour x hours, rounded."""
@@ -68,11 +66,6 @@ def per_useful_year(
         checks.price("yearly_costs", yearly_costs)
         cost = cost + yearly_costs
     return cost.rounded()
-
-
-def monthly_rate(price_per_hour: Money) -> Money:
-    """Price of a month of 730 h. Rounded."""
-    return exact.times(price_per_hour, HOURS_PER_MONTH)
 
 
 # ---- Comparisons ------------------------------------------------------------------------------------------------

@@ -121,6 +121,20 @@ def test_modes_of_a_place_are_priced_side_by_side():
     assert np.isinf(costs[PaymentMode.OWNED]).all()
 
 
+def test_a_mode_that_would_never_end_costs_infinity_and_the_others_do_not():
+    table = pricing.price_table([offer("10"), offer("4", PaymentMode.SPOT)], "USD", RATES)
+    costs = pricing.price_modes(
+        table,
+        pricing.place_table(table),
+        [0, 0],
+        8,
+        100.0,
+        hours_by_mode={PaymentMode.SPOT: [np.inf, 110.0]},
+    )
+    assert costs[PaymentMode.SPOT].tolist() == [np.inf, 440.0]
+    assert costs[PaymentMode.ON_DEMAND].tolist() == [1000.0, 1000.0]
+
+
 def test_a_hundred_thousand_candidates_are_priced_as_one_by_one():
     rng = np.random.default_rng(7)
     table = pricing.price_table([offer(f"{p:.4f}") for p in rng.uniform(1, 90, 300)], "USD", RATES)

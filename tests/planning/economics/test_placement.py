@@ -93,7 +93,9 @@ def test_what_has_no_place_is_reported_with_what_stands_in_the_way():
     assert not found.complete
     (short,) = found.shortfalls
     assert short.cards == pytest.approx((0, 18, 0))
-    assert str(short.reason) == "patients is short of 18.0 cards in month 2: owned are full"
+    assert (
+        str(short.reason) == "patients is short of 18.0 cards in month 2: no room is left in owned"
+    )
     assert found.binding[0].pool == "owned"
     assert "8.0 card-months" in str(found.binding[0].message)
     homeless = Workload("asic", Kind.ELASTIC, (1, 1, 1), accelerators=frozenset({"tpu"}))
