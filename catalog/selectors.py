@@ -160,3 +160,9 @@ def price_span(kind: str = OfferPrice.Kind.ON_DEMAND) -> dict[int, dict[str, Any
         .order_by()
     )
     return {row["offer__accelerator_id"]: row for row in rows}
+
+
+def newest_figure() -> date | None:
+    """The date of the newest figure of an accelerator that holds now; None without a catalogue: one query."""
+    newest: date | None = Accelerator.objects.aggregate(newest=Max("current__as_of"))["newest"]
+    return newest

@@ -7,18 +7,22 @@ the organisation holds, with its corrections, and need a migrated database with 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from catalog import reference, selectors
 from core.errors import InputError
 from core.messages import msg
+from planning.estimators.architecture import architecture_from_count
 from planning.estimators.types import (
     Accelerator,
     Architecture,
     LatentAttention,
     MixtureOfExperts,
 )
+from planning.study.model import KnownModel
 
 # Kinds whose shape the transformer estimators understand.
 TRANSFORMERS = ("decoder", "encoder", "encoder-decoder")
@@ -104,6 +108,26 @@ def is_transformer(row: Mapping[str, Any]) -> bool:
     return row["kind"] in TRANSFORMERS and all(row[field] for field in shape)
 
 
+def known_model(row: Mapping[str, Any]) -> KnownModel:
+    """What is known of a catalogue's model: a transformer's shape, or of another model its size and forward pass.
+
+    Raises
+    ------
+    InputError
+        If the row has neither a transformer's shape nor the work of one sample.
+    """
+    if is_transformer(row):
+        return KnownModel(architecture(row))
+    if not row["forward_gflop"]:
+        raise InputError(
+            "model",
+            msg("%(name)s has no transformer shape to estimate from", name=row["name"]),
+            value=row["slug"],
+        )
+    shape = architecture_from_count(float(row["params_total"]), name=row["name"])
+    return KnownModel(replace(shape, assumed=()), row["forward_gflop"] * 1e9)
+
+
 def can_estimate(row: Mapping[str, Any]) -> bool:
     """Whether `row` publishes enough of a card to estimate on it."""
     return row["hbm_bandwidth"] is not None and bool(row["peak_flops"])
@@ -135,17 +159,56 @@ def resolve_accelerator(name: str) -> Accelerator:
     """
     slug = reference.accelerator_slug(name)
     if slug is None:
-        text = msg("%(name)s is not an accelerator of the catalogue", name=name)
-        raise InputError("accelerator", text, value=name)
+        raise unknown_accelerator(name)
     return accelerator(reference.accelerators()[slug])
+
+
+def resolve_model(name: str) -> KnownModel:
+    """What is known of the model called `name`, transformer or not. Raises InputError."""
+    slug = reference.architecture_slug(name)
+    if slug is None:
+        raise unknown_model(name)
+    return known_model(reference.architectures()[slug])
+
+
+def unknown_model(name: str) -> InputError:
+    """The refusal of a model that no catalogue knows, with the nearest names."""
+    near = get_close_matches(reference.fold(name), reference.architecture_names(), n=3, cutoff=0.6)
+    return _unknown("model", name, [reference.architecture_names()[text] for text in near])
+
+
+def unknown_accelerator(name: str) -> InputError:
+    """The refusal of an accelerator that no catalogue knows, with the nearest names."""
+    near = get_close_matches(reference.fold(name), reference.accelerator_names(), n=3, cutoff=0.6)
+    return _unknown("accelerator", name, [reference.accelerator_names()[text] for text in near])
+
+
+def _unknown(field: str, name: str, near: list[str]) -> InputError:
+    nearest = ", ".join(dict.fromkeys(near))
+    if not nearest and field == "model":
+        text = msg("%(name)s is not a model of the catalogue", name=name)
+    elif field == "model":
+        text = msg(
+            "%(name)s is not a model of the catalogue; near it are: %(nearest)s",
+            name=name,
+            nearest=nearest,
+        )
+    elif not nearest:
+        text = msg("%(name)s is not an accelerator of the catalogue", name=name)
+    else:
+        text = msg(
+            "%(name)s is not an accelerator of the catalogue; near it are: %(nearest)s",
+            name=name,
+            nearest=nearest,
+        )
+    return InputError(field, text, value=name, limit=nearest or None)
 
 
 def resolve_architecture(name: str) -> Architecture:
     """The model called `name` ("Llama-3.1-8B", "meta-llama/Llama-3.1-8B", a slug). Raises InputError."""
     slug = reference.architecture_slug(name)
     if slug is None:
-        text = msg("%(name)s is not a model of the catalogue", name=name)
-        raise InputError("model", text, value=name)
+        raise unknown_model(name)
     return architecture(reference.architectures()[slug])
 
 

@@ -30,6 +30,7 @@ from planning.estimators.training_time import (
     training_time,
 )
 from planning.estimators.training_workload import (
+    HIGHEST_MFU,
     Cluster,
     Layout,
     Recipe,
@@ -229,7 +230,10 @@ def _plan(
     step = float(time.total[0])
     by_rule = searched and not recipe.framework and not row["commodity"] and workload.mfu is None
     if by_rule:
-        step = float(time.tokens[0] / accelerators / rule_rate(candidate, constants)[0])
+        by_rate = float(time.tokens[0] / accelerators / rule_rate(candidate, constants)[0])
+        # the rule knows little of new generations: where it beats all that was published, the parts are summed
+        by_rule = float(time.model_flops[0]) / (by_rate * row["peak_16"]) <= HIGHEST_MFU
+        step = by_rate if by_rule else step
     if workload.mfu is not None:
         step = _step_at(workload.mfu, candidate, time, architecture)
     loading = _loading_seconds(workload, batches[1])

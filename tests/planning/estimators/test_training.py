@@ -1,6 +1,7 @@
 """Training estimates: golden cases, published figures, laws, refusals and advice."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -402,3 +403,18 @@ def test_every_part_of_the_memory_bar_is_named():
     assert {p.name for p in estimate.memory} <= set(PART_NAMES)
     assert estimate.fits in ("fits", "tight")
     assert 0 < estimate.saturation.compute < 1
+
+
+def test_no_rule_of_thumb_beats_what_was_ever_published():
+    newest = replace(
+        H100, slug="b200", generation="blackwell", peak_flops={"bf16": 2.25e15, "fp32": 80e12},
+        hbm_bytes=180e9, hbm_bandwidth=8e12,
+    )  # fmt: skip
+    for accelerators in (1, 8, 64):
+        estimate = estimate_training(
+            TrainingWorkload(tokens=1e12),
+            newest,
+            architecture_from_count(7e9),
+            accelerators=accelerators,
+        )
+        assert estimate.figures["mfu"].p50 < 0.65

@@ -1,0 +1,164 @@
+"""One request answered for every accelerator asked about: how many, what fits, how long, how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from core.errors import DomainError, InputError
+from core.messages import Message, msg
+from planning.estimators.types import Accelerator, Estimate, Saturation
+from planning.study.gpu_hours import gpu_hours_estimate
+from planning.study.model import FindModel, KnownModel, known_model
+from planning.study.request import StudyRequest
+from planning.study.training_size import size_training
+from planning.study.workloads import Kind
+
+OUT_OF_MEMORY = "out_of_memory"
+# What an estimate leaves to a study: told, but without effect on physics.
+_FOR_STUDIES = (
+    "need_by", "start", "region", "budget", "stage", "interruptible", "checkpoint_seconds",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Where accelerators and models are looked up. `find_…` raise InputError for what they do not know."""
+
+    origin: str  # "database" or "shipped"
+    accelerators: Callable[[], Mapping[str, Accelerator]]  # all that can be estimated on, by slug
+    find_accelerator: Callable[[str], Accelerator]
+    find_model: FindModel
+    as_of: date | None = None  # the newest figure in it
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorEstimate:
+    """The estimate on one accelerator, with its count spelled out: replicas × accelerators per replica."""
+
+    accelerator: Accelerator
+    estimate: Estimate
+    replicas: int
+    per_replica: int
+    saturation: Saturation | None  # None: the workload does not say what it does
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An accelerator that could not be estimated on, and why."""
+
+    accelerator: str
+    reason: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Estimates, best first, and what was refused."""
+
+    request: StudyRequest
+    catalogue: str
+    catalogue_as_of: date | None
+    estimates: tuple[AcceleratorEstimate, ...]
+    refused: tuple[Refused, ...]
+    searched: bool  # no accelerator was named: all were compared
+    notes: tuple[Message, ...] = ()
+
+    @property
+    def ranked_by(self) -> Message:
+        return msg(
+            "what fits first, then the fewest accelerator-hours, then the fewest accelerators"
+        )
+
+
+def estimate(request: StudyRequest, catalogue: Catalogue) -> Answer:
+    """Estimate `request` on the accelerators it names, or on all of them.
+
+    Named accelerators are answered in the order of their naming; a whole catalogue is ranked.
+
+    Raises
+    ------
+    InputError, InfeasibleError
+        If nothing could be estimated on any of them: the first reason.
+    """
+    known = None if request.model is None else known_model(request.model, catalogue.find_model)
+    chosen = _chosen(request, catalogue)
+    estimates: list[AcceleratorEstimate] = []
+    refused: list[Refused] = []
+    first: DomainError | None = None
+    for accelerator in chosen:
+        try:
+            estimates.append(estimate_on(request, known, accelerator))
+        except DomainError as error:
+            first = first or error
+            refused.append(Refused(accelerator.slug, error.message))
+    if not estimates:
+        raise first or InputError(
+            "vendors",
+            msg("No accelerator of the catalogue is made by %(value)s", value=", ".join(request.constraints.vendors)),
+            value=", ".join(request.constraints.vendors),
+        )  # fmt: skip
+    searched = not request.accelerators
+    if searched:
+        estimates.sort(key=_rank)
+    return Answer(
+        request,
+        catalogue.origin,
+        catalogue.as_of,
+        tuple(estimates),
+        tuple(refused),
+        searched,
+        _notes(request),
+    )
+
+
+def estimate_on(
+    request: StudyRequest, known: KnownModel | None, accelerator: Accelerator
+) -> AcceleratorEstimate:
+    """The estimate of `request` on one accelerator. Raises InputError or InfeasibleError."""
+    if known is None:
+        hours = gpu_hours_estimate(request, accelerator)
+        return AcceleratorEstimate(accelerator, hours, hours.accelerators, 1, None)
+    found = size_training(request, known, accelerator)
+    per_replica = 1
+    for axis in ("tensor", "pipeline", "context"):
+        per_replica *= int(found.layout[axis])
+    return AcceleratorEstimate(
+        accelerator, found, found.accelerators // per_replica, per_replica, found.saturation
+    )
+
+
+def _chosen(request: StudyRequest, catalogue: Catalogue) -> list[Accelerator]:
+    if request.accelerators:
+        found = [catalogue.find_accelerator(name) for name in request.accelerators]
+        return list({accelerator.slug: accelerator for accelerator in found}.values())
+    allowed = {name.casefold() for name in request.constraints.vendors}
+    return [
+        accelerator
+        for accelerator in catalogue.accelerators().values()
+        if not allowed or accelerator.vendor.casefold() in allowed
+    ]
+
+
+def _rank(found: AcceleratorEstimate) -> tuple[int, float, float, int]:
+    figures = found.estimate.figures
+    hours = figures.get("accelerator_hours")
+    time = figures.get("training_time") or figures.get("wall_time")
+    return (
+        int(found.estimate.fits == OUT_OF_MEMORY),
+        hours.p50 if hours else 0.0,
+        time.p50 if time else 0.0,
+        found.estimate.accelerators,
+    )
+
+
+def _notes(request: StudyRequest) -> tuple[Message, ...]:
+    constraints = request.constraints
+    told = [name for name in _FOR_STUDIES if getattr(constraints, name) not in (None, "", False)]
+    if constraints.data_residence != "anywhere":
+        told.append("data_residence")
+    if request.kind not in (Kind.PRETRAINING, Kind.FINETUNING, Kind.LORA, Kind.PREFERENCE):
+        told += [] if constraints.duration_days is None else ["duration_days"]
+    if not told:
+        return ()
+    return (msg("Not used by an estimate, only by a study: %(fields)s", fields=", ".join(told)),)

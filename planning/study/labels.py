@@ -1,0 +1,101 @@
+"""Words for the names that estimates use: parts of memory, figures, steps of the trace, layout."""
+
+from __future__ import annotations
+
+from core.messages import Message, msg
+
+PARTS = {
+    "weights": msg("Weights"),
+    "gradients": msg("Gradients"),
+    "optimizer": msg("Optimiser states"),
+    "activations": msg("Activations"),
+    "logits": msg("Logits"),
+    "communication": msg("Communication buffers"),
+    "overhead": msg("Framework and driver"),
+    "fragmentation": msg("Fragmentation"),
+    "kv_cache": msg("KV cache"),
+    "reserve": msg("Activations and engine"),
+    "needed": msg("Needed"),
+}
+FIGURES = {
+    "step_time": msg("Time of one step"),
+    "throughput": msg("Throughput"),
+    "throughput_per_accelerator": msg("Throughput per accelerator"),
+    "mfu": msg("MFU"),
+    "training_flops": msg("Compute of the whole run"),
+    "training_time": msg("Time to train"),
+    "accelerator_hours": msg("Accelerator-hours"),
+    "wall_time": msg("Wall time"),
+    "energy": msg("Energy of the accelerators"),
+    "ttft": msg("Time to first token"),
+    "tpot": msg("Time per output token"),
+    "end_to_end": msg("Whole answer"),
+    "concurrency": msg("Requests in flight"),
+}
+STEPS = {
+    "local_parameters": msg("Parameters on one accelerator"),
+    "memory": msg("Memory of one accelerator"),
+    "micro_steps": msg("Micro-steps of a step"),
+    "matrix": msg("Matrix products"),
+    "attention": msg("Attention"),
+    "elementwise": msg("Element-wise work"),
+    "tensor_communication": msg("Tensor-parallel communication"),
+    "expert_communication": msg("Expert communication"),
+    "context_communication": msg("Context-parallel communication"),
+    "bubble": msg("Pipeline bubble"),
+    "data_communication": msg("Data-parallel communication"),
+    "update": msg("Optimiser update"),
+    "other": msg("Other"),
+    "cluster_efficiency": msg("Efficiency of the cluster"),
+}
+LAYOUT = {
+    "tensor": msg("Tensor parallel"),
+    "pipeline": msg("Pipeline parallel"),
+    "data": msg("Data parallel"),
+    "context": msg("Context parallel"),
+    "expert": msg("Expert parallel"),
+    "virtual_stages": msg("Model chunks per pipeline stage"),
+    "micro_batch": msg("Micro batch"),
+    "global_batch": msg("Global batch"),
+    "recompute": msg("Activation recomputation"),
+    "sharding": msg("Sharding"),
+}
+FITS = {
+    "fits": msg("Fits"),
+    "tight": msg("Tight: P90 is above the capacity"),
+    "out_of_memory": msg("Does not fit"),
+}
+GRADES = {
+    "measured": msg("Measured here"),
+    "published": msg("Near published measurements"),
+    "extrapolated": msg("Extrapolated"),
+}
+SATURATIONS = {
+    "compute": msg("Compute"),
+    "memory": msg("Memory"),
+    "bandwidth": msg("Bandwidth"),
+}
+ORIGINS = {
+    "database": msg("the organisation's catalogue"),
+    "shipped": msg("the shipped reference catalogue"),
+}
+_ALL = {**LAYOUT, **STEPS, **PARTS, **FIGURES}
+
+
+def label(name: str) -> Message:
+    """The name of a part, a figure, a step or a layout entry in words; the name itself when it has none."""
+    return _ALL.get(name) or Message(name.replace("_", " ").replace("%", "%%"))
+
+
+def count_text(replicas: int, per_replica: int) -> Message:
+    """How many accelerators, spelled out."""
+    if replicas * per_replica == 1:
+        return msg("1 accelerator")
+    if per_replica == 1:
+        return msg("%(total)s accelerators", total=replicas)
+    return msg(
+        "%(replicas)s replicas × %(per_replica)s accelerators = %(total)s",
+        replicas=replicas,
+        per_replica=per_replica,
+        total=replicas * per_replica,
+    )

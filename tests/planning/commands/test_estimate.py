@@ -1,0 +1,221 @@
+"""The estimate command: golden cases, refusals, its schema, and that it needs no database."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import jsonschema
+import pytest
+from django.core.management import call_command
+
+from catalog.models import Accelerator
+from catalog.services.loading import load_reference
+from catalog.services.revisions import ACCELERATOR, correct
+from core.roles import Role
+from planning.study.schema import estimate_schema
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = sorted((ROOT / "docs" / "schemas" / "examples").glob("*.json"))
+SEVEN = {"kind": "pretraining", "parameters": "7B", "tokens": "1T", "accelerator": "A100"}
+
+
+@pytest.fixture
+def run(db, monkeypatch, capsys):
+    """`run(request)` → (exit code, what was printed)."""
+
+    def call(request, *arguments):
+        text = request if isinstance(request, str) else json.dumps(request)
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        code = 0
+        try:
+            call_command("estimate", *arguments)
+        except SystemExit as stop:
+            code = stop.code
+        return code, capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def answer(run):
+    """`answer(request)` → the answer, checked against the published schema."""
+
+    def call(request, *arguments):
+        code, text = run(request, "--json", *arguments)
+        assert code == 0, text
+        body = json.loads(text)
+        jsonschema.validate(body, estimate_schema())
+        return body
+
+    return call
+
+
+def states(estimate):
+    return sum(
+        part["bytes"]
+        for part in estimate["memory"]["parts"]
+        if part["name"] in ("weights", "gradients", "optimizer")
+    )
+
+
+def test_seven_billion_parameters_take_112_gb_before_activations(answer):
+    [estimate] = answer(SEVEN | {"accelerators": 1})["estimates"]
+
+    assert states(estimate) == pytest.approx(112e9)
+    assert estimate["fits"] == "out_of_memory"
+    assert "GB are lacking" in estimate["remedies"][0]
+    assert len(estimate["remedies"]) == 4
+    assert any("112 GB before activations" in text for text in estimate["warnings"])
+
+
+def test_one_a100_at_half_its_peak_takes_eight_and_a_half_years(answer):
+    [estimate] = answer(SEVEN | {"accelerators": 1, "mfu": 0.5})["estimates"]
+
+    assert estimate["figures"]["training_flops"]["p50"] == pytest.approx(4.2e22)
+    assert estimate["figures"]["training_time"]["p50"] / 31_557_600 == pytest.approx(8.5, abs=0.05)
+    assert any("4.4 years" in text for text in estimate["warnings"])
+
+
+def test_the_smallest_count_that_fits_is_found(answer):
+    [estimate] = answer(SEVEN)["estimates"]
+
+    assert estimate["fits"] != "out_of_memory"
+    assert estimate["accelerators"]["total"] == 2
+
+
+def test_a_duration_raises_the_count(answer):
+    [estimate] = answer(SEVEN | {"duration_days": 30, "accelerator": "H100"})["estimates"]
+    total = estimate["accelerators"]["total"]
+    [half] = answer(SEVEN | {"accelerator": "H100", "accelerators": total // 2})["estimates"]
+
+    assert estimate["figures"]["training_time"]["p50"] <= 30 * 86_400
+    assert half["figures"]["training_time"]["p50"] > 30 * 86_400
+
+
+def test_accelerators_are_replicas_times_accelerators_per_replica(answer):
+    [estimate] = answer(SEVEN | {"tensor_parallel": 8, "data_parallel": 4, "accelerator": "H100"})[
+        "estimates"
+    ]
+
+    assert estimate["accelerators"] == {"total": 32, "replicas": 4, "per_replica": 8}
+
+
+def test_several_accelerators_are_answered_in_their_order(answer):
+    body = answer(SEVEN | {"accelerator": ["H100", "A100", "K80"], "accelerators": 8})
+
+    assert [e["accelerator"]["name"] for e in body["estimates"]] == [
+        "H100 SXM5 80GB",
+        "A100 SXM4 80GB",
+    ]
+    assert "bf16" in body["refused"][0]["reason"]
+
+
+def test_without_an_accelerator_the_best_few_of_the_catalogue_are_shown(answer):
+    body = answer(
+        {"kind": "pretraining", "parameters": "7B", "tokens": "1T", "accelerators": 8},
+        "--limit",
+        "3",
+    )
+
+    hours = [e["figures"]["accelerator_hours"]["p50"] for e in body["estimates"]]
+    assert len(hours) == 3
+    assert hours == sorted(hours)
+    assert all(e["fits"] != "out_of_memory" for e in body["estimates"])
+    assert body["compared"] > 70
+
+
+def test_every_figure_has_a_band_and_a_grade(answer):
+    [estimate] = answer(SEVEN | {"accelerators": 64, "framework": "megatron"})["estimates"]
+
+    step = estimate["figures"]["step_time"]
+    assert step["p10"] < step["p50"] < step["p90"]
+    assert step["grade"] == "published"
+    assert estimate["constants_version"]
+    assert {line["name"] for line in estimate["trace"]} >= {"memory", "step_time", "training_flops"}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_documented_examples_are_valid_and_answered(path, answer):
+    request = json.loads(path.read_text(encoding="utf-8"))
+
+    jsonschema.validate(request, estimate_schema())
+    assert answer(request)["estimates"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        ({"kind": "pretraining", "parameters": "7B", "tokens": -1}, "tokens"),
+        (SEVEN | {"layers": 0}, "layers"),
+        (SEVEN | {"accelerator": "H1000"}, "accelerator"),
+        (SEVEN | {"parameters": "", "model": "llama-9"}, "model"),
+        (SEVEN | {"accelerators": 12, "tensor_parallel": 8}, "tensor_parallel"),
+        (SEVEN | {"accelerators": 8, "tensor_parallel": 5, "data_parallel": 1}, "data_parallel"),
+        ({"kind": "finetuning", "model": "bert-base", "tokens": 1e9, "accelerator": "A100"}, "sequence_length"),
+        ("not json", "request"),
+        ("[]", "request"),
+    ],
+)  # fmt: skip
+def test_refusals_name_the_field_and_exit_with_2(request_, field, run):
+    code, text = run(request_, "--json")
+
+    body = json.loads(text)
+    jsonschema.validate(body, estimate_schema())
+    assert code == 2
+    assert body["error"]["field"] == field
+    assert body["error"]["message"]
+
+
+def test_the_table_says_the_same(run):
+    code, text = run(SEVEN | {"accelerators": 1, "mfu": 0.5})
+
+    assert code == 0
+    for line in (
+        "A100 SXM4 80GB",
+        "Does not fit",
+        "84.0 GB",
+        "k N D",
+        "shipped reference catalogue",
+    ):
+        assert line in text
+
+
+def test_corrected_rows_of_the_database_are_used(answer, make_user):
+    load_reference()
+    row = Accelerator.objects.get(slug="nvidia-a100-sxm4-80gb")
+    correct(
+        ACCELERATOR, pk=row.pk, by=make_user(Role.PROCUREMENT), changes={"hbm_bytes": 79e9}, reason="measured",
+        source="nvidia-smi", source_url="", as_of=date(2026, 11, 1), confidence="read",
+    )  # fmt: skip
+
+    body = answer(SEVEN | {"accelerators": 8})
+
+    assert body["catalogue"]["origin"] == "database"
+    assert body["estimates"][0]["memory"]["capacity_bytes"] == 79e9
+
+
+def test_a_clone_without_a_database_can_estimate(tmp_path):
+    environment = os.environ | {
+        "DATABASE_URL": f"sqlite:///{tmp_path}/none.sqlite3",
+        "EMBEDDED": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "estimate", "--json"],
+        input=json.dumps(SEVEN | {"accelerators": 8}), capture_output=True, text=True, env=environment, check=True,
+    )  # fmt: skip
+
+    assert json.loads(done.stdout)["catalogue"]["origin"] == "shipped"
+
+
+def test_the_published_schema_is_the_one_in_force():
+    published = json.loads(
+        (ROOT / "docs" / "schemas" / "estimate-1.json").read_text(encoding="utf-8")
+    )
+
+    assert published == json.loads(json.dumps(estimate_schema()))
