@@ -7,11 +7,17 @@ import json
 import resource
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol
 
 from procurement.evidence.policy import EvidenceContext, default_context
 from procurement.evidence.read import read_evidence
 from procurement.evidence.types import Evidence
+
+
+class Output(Protocol):
+    """Where a report is written to: a file, or Django's wrapper of one."""
+
+    def write(self, text: str, /) -> object: ...
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,20 +31,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(files: list[Path], *, as_json: bool, context_file: Path | None, out: TextIO) -> int:
-    """Read and print each file: an object for one file, an array for several. 1 when a file does not pass."""
+def run(files: list[Path], *, as_json: bool, context_file: Path | None, out: Output) -> None:
+    """Read and print each file: an object for one file, an array for several."""
     context = default_context()
     if context_file:
         context = EvidenceContext.from_json(json.loads(context_file.read_text()))
     read = [(path, read_evidence(path, context=context)) for path in files]
     if as_json:
         shown = [{"sample": path.name, **evidence.to_json()} for path, evidence in read]
-        json.dump(shown[0] if len(shown) == 1 else shown, out, ensure_ascii=False, indent=1)
-        out.write("\n")
+        value = shown[0] if len(shown) == 1 else shown
+        out.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
     else:
         for path, evidence in read:
             out.write(summary(path, evidence))
-    return 0
 
 
 def summary(path: Path, evidence: Evidence) -> str:
@@ -71,4 +76,5 @@ def main(arguments: list[str] | None = None) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (options.memory, options.memory))
     if options.cpu:
         resource.setrlimit(resource.RLIMIT_CPU, (options.cpu, options.cpu))
-    return run(options.files, as_json=options.json, context_file=options.context, out=sys.stdout)
+    run(options.files, as_json=options.json, context_file=options.context, out=sys.stdout)
+    return 0

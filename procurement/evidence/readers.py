@@ -4,14 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from procurement.evidence import dcgm_json, dcgm_text, gpu_burn, kernel_log, nccl_tests
+from procurement.evidence import (
+    amd_smi,
+    bandwidth_test,
+    dcgm_json,
+    dcgm_text,
+    gpu_burn,
+    hpl,
+    kernel_log,
+    mlperf,
+    nccl_tests,
+    npu_smi,
+    nvbandwidth,
+    nvidia_smi_csv,
+    nvidia_smi_query,
+    nvidia_smi_xml,
+    prometheus_api,
+    prometheus_text,
+    rvs,
+    slurm,
+)
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
 from procurement.evidence.report import Report
 
 Reader = Callable[[Document, EvidenceContext], Report]
 
-_MODULES = (dcgm_json, dcgm_text, gpu_burn, kernel_log, nccl_tests)
+_MODULES = (
+    amd_smi,
+    bandwidth_test,
+    dcgm_json,
+    dcgm_text,
+    gpu_burn,
+    hpl,
+    kernel_log,
+    mlperf,
+    nccl_tests,
+    npu_smi,
+    nvbandwidth,
+    nvidia_smi_csv,
+    nvidia_smi_query,
+    nvidia_smi_xml,
+    prometheus_api,
+    prometheus_text,
+    rvs,
+    slurm,
+)
 READERS: dict[str, Reader] = {name: module.read for module in _MODULES for name in module.FORMATS}
 
 # These walk the lines themselves and separate hosts as they go.

@@ -1,0 +1,542 @@
+"""Identity and health of cards from `nvidia-smi -q`, text or XML: what was ordered, what is worn, what is broken."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.messages import Message, msg
+from planning.telemetry_formats.values import number
+from procurement.evidence.nvidia_smi_state import State, index_of
+from procurement.evidence.report import DeviceLog, Report
+from procurement.evidence.types import Value, Verdict
+
+_NEEDED = ("name", "uuid", "bus")
+
+
+def judge_states(report: Report, states: Sequence[State], attached: int | None) -> None:
+    """Every card on its own, then the cards beside each other."""
+    logs: list[tuple[State, DeviceLog]] = []
+    for position, state in enumerate(states):
+        uuid = state.text("uuid")
+        log = report.device(
+            (uuid or "", position), index=index_of(state, position), uuid=uuid, serial=_serial(state),
+            bus=state.text("bus"), model=state.text("name"),
+        )  # fmt: skip
+        logs.append((state, log))
+        for key in ("vbios", "part"):
+            value = state.text(key)
+            if value:
+                log.figures[key] = value
+        device_id = state.hex_id("device_id")
+        if device_id:
+            log.figures["device_id"] = f"0x{device_id}"
+        _identity(report, state, log)
+        _wear(report, state, log)
+        _health(report, state, log)
+        _performance(report, state, log)
+        _present(state, log)
+    _batch(report, logs)
+    report.counts |= {"gpus": len(states), "attached_gpus": attached}
+    if not states:
+        report.incomplete("no_devices", msg("The file describes no card."))
+    if attached is None:
+        report.incomplete("no_attached_count", msg("The number of attached cards is missing."))
+    elif attached != len(states):
+        report.incomplete(
+            "devices_not_listed",
+            msg(
+                "%(attached)s cards are attached, %(shown)s are described.",
+                attached=attached,
+                shown=len(states),
+            ),
+        )
+    if any(not state.closed for state in states):
+        report.incomplete("block_cut", msg("The description of a card is cut off."))
+
+
+def _serial(state: State) -> str | None:
+    serial = state.text("serial")
+    return serial if serial and serial.strip("0") else None
+
+
+def _note(
+    log: DeviceLog,
+    state: State,
+    verdict: Verdict,
+    code: str,
+    message: Message,
+    key: str,
+    value: Value = None,
+    threshold: Value = None,
+) -> None:
+    log.note(verdict, code, message, value=value, threshold=threshold, where=state.place(key))
+
+
+def _identity(report: Report, state: State, log: DeviceLog) -> None:
+    order, policy = report.context.order, report.context.policy
+    shown = state.hex_id("device_id")
+    known = policy.model(log.model)
+    reference = known.identity if known else {}
+    wanted = _hex(order.get("expected_device_id")) or (
+        None if order.get("ordered_model") else _hex(reference.get("device_id"))
+    )
+    ordered_model = (
+        policy.model(str(order["ordered_model"])) if order.get("ordered_model") else None
+    )
+    if wanted and shown and shown != wanted:
+        _note(
+            log,
+            state,
+            Verdict.FAIL,
+            "model_mismatch",
+            msg(
+                "%(model)s (0x%(shown)s) is not what was ordered (0x%(wanted)s).",
+                model=log.model or "?",
+                shown=shown,
+                wanted=wanted,
+            ),
+            "device_id",
+            f"0x{shown}",
+            f"0x{wanted}",
+        )
+        return  # the other figures of another model say nothing more
+    if not wanted and order.get("ordered_model"):
+        if ordered_model and known and ordered_model.name != known.name:
+            _note(
+                log,
+                state,
+                Verdict.FAIL,
+                "model_mismatch",
+                msg(
+                    "%(model)s is not the ordered %(wanted)s.",
+                    model=log.model or "?",
+                    wanted=str(order["ordered_model"]),
+                ),
+                "name",
+                log.model,
+                str(order["ordered_model"]),
+            )
+            return
+        if not (ordered_model and known):
+            _note(
+                log,
+                state,
+                Verdict.WARN,
+                "model_not_compared",
+                msg(
+                    "%(model)s could not be compared with the ordered %(wanted)s.",
+                    model=log.model or "?",
+                    wanted=str(order["ordered_model"]),
+                ),
+                "name",
+            )
+    elif not wanted:
+        report.caution(
+            "identity_not_checked",
+            msg(
+                "Neither an order nor a reference for this model is known: its identity was not checked."
+            ),
+        )
+    if wanted and not shown:
+        _note(
+            log,
+            state,
+            Verdict.INCONCLUSIVE,
+            "no_device_id",
+            msg("The PCI device id is missing."),
+            "device_id",
+        )
+    memory = number(order.get("expected_memory_mib"))
+    reference_memory = number(reference.get("memory_mib"))
+    total = state.number("memory")
+    if total is not None and (
+        (memory is not None and total != memory)
+        or (
+            memory is None
+            and reference_memory is not None
+            and abs(total / reference_memory - 1) > 0.02
+        )
+    ):
+        limit = memory or reference_memory
+        _note(
+            log,
+            state,
+            Verdict.FAIL,
+            "memory_size",
+            msg("%(value)s MiB of memory instead of %(limit)s MiB", value=total, limit=limit or 0),
+            "memory",
+            total,
+            limit,
+        )
+    _limits(order, reference, state, log)
+    allowed = order.get("vbios")
+    if isinstance(allowed, list) and allowed and state.text("vbios") not in allowed:
+        _note(
+            log,
+            state,
+            Verdict.FAIL,
+            "vbios_unknown",
+            msg(
+                "VBIOS %(version)s is not in the released set.", version=state.text("vbios") or "?"
+            ),
+            "vbios",
+            state.text("vbios"),
+        )
+
+
+def _limits(
+    order: Mapping[str, Any], reference: Mapping[str, Any], state: State, log: DeviceLog
+) -> None:
+    """Clocks against the order or the data sheet: above means overclocked, below means another bin."""
+    for key, ordered, known, label in (
+        ("power_default", "expected_power_default_w", "power_w", "default power limit"),
+        ("max_sm", "expected_max_sm_mhz", "max_sm_mhz", "highest SM clock"),
+        ("max_memory", "expected_mem_clock_mhz", "max_memory_mhz", "highest memory clock"),
+    ):
+        wanted = number(order.get(ordered)) or number(reference.get(known))
+        shown = state.number(key)
+        if wanted is None or shown is None or shown == wanted:
+            continue
+        verdict = Verdict.FAIL if shown > wanted or key == "power_default" else Verdict.WARN
+        _note(
+            log,
+            state,
+            verdict,
+            f"{key}_differs",
+            msg(
+                "The %(what)s is %(value)s instead of %(limit)s.",
+                what=label,
+                value=shown,
+                limit=wanted,
+            ),
+            key,
+            shown,
+            wanted,
+        )
+
+
+def _wear(report: Report, state: State, log: DeviceLog) -> None:
+    """Signs of use on a card sold as new."""
+    rows = (state.number("remap_correctable") or 0) + (state.number("remap_uncorrectable") or 0)
+    lifetime = state.ecc("aggregate", "uncorrectable") or 0
+    retired = state.number("retired_double") or 0
+    verdict = Verdict.WARN
+    if report.context.sold_as_new and (rows or lifetime or retired):
+        _note(
+            log,
+            state,
+            verdict,
+            "used_history",
+            msg(
+                "%(rows)s remapped rows, %(errors)s lifetime errors, %(pages)s retired pages on a card sold as new",
+                rows=int(rows),
+                errors=int(lifetime),
+                pages=int(retired),
+            ),
+            "remap_uncorrectable",
+            int(rows + lifetime + retired),
+            0,
+        )
+    replays = state.number("replays")
+    if replays:
+        _note(
+            log,
+            state,
+            verdict,
+            "pcie_replay",
+            msg("%(count)s PCIe replays", count=int(replays)),
+            "replays",
+            int(replays),
+            0,
+        )
+
+
+def _health(report: Report, state: State, log: DeviceLog) -> None:
+    for path, text, where in state.faults():
+        log.note(
+            Verdict.FAIL,
+            "nvml_error",
+            msg("The driver got no answer for %(column)s: %(text)s", column=path, text=text),
+            value=text,
+            where=where,
+        )
+    fresh = state.ecc("volatile", "uncorrectable")
+    if fresh:
+        log.note(
+            Verdict.FAIL,
+            "ecc_uncorrected",
+            msg("%(count)s uncorrectable memory errors", count=int(fresh)),
+            value=int(fresh),
+            threshold=0,
+            where=state.where,
+        )
+    mended = state.ecc("volatile", "correctable")
+    if mended:
+        log.note(
+            Verdict.WARN,
+            "ecc_corrected",
+            msg("%(count)s corrected memory errors: watch it", count=int(mended)),
+            value=int(mended),
+            threshold=0,
+            where=state.where,
+        )
+    pending = Verdict.FAIL if report.context.sold_as_new else Verdict.WARN
+    for key, verdict, message in (
+        ("remap_failure", Verdict.FAIL, msg("Remapping a memory row failed.")),
+        ("remap_pending", pending, msg("A memory row waits to be remapped.")),
+        ("retired_pending", pending, msg("A memory page waits to be retired.")),
+        ("sram_threshold", Verdict.FAIL, msg("The SRAM error threshold was exceeded.")),
+        ("channel_repair", Verdict.FAIL, msg("A memory channel waits for repair.")),
+        ("tpc_repair", Verdict.FAIL, msg("A processing cluster waits for repair.")),
+        ("unrepairable", Verdict.FAIL, msg("Memory cannot be repaired.")),
+        ("reset_required", Verdict.FAIL, msg("The card needs a reset.")),
+    ):
+        if (state.text(key) or "").lower() == "yes":
+            _note(log, state, verdict, key, message, key, "Yes", "No")
+    action = state.values.get("gpu recovery action", ("None", ""))[0].strip()
+    if (
+        action.lower() not in ("none", "n/a", "")
+        and "deprecated" not in action.lower()
+        and "not supported" not in action.lower()
+    ):
+        _note(
+            log,
+            state,
+            Verdict.FAIL,
+            "recovery_action",
+            msg("The driver asks for: %(action)s", action=action),
+            "recovery_action",
+            action,
+            "None",
+        )
+    if (state.text("ecc_current") or "").lower() == "disabled":
+        _note(
+            log,
+            state,
+            Verdict.WARN,
+            "ecc_disabled",
+            msg("ECC is off."),
+            "ecc_current",
+            "Disabled",
+            "Enabled",
+        )
+    current, later = state.text("ecc_current"), state.text("ecc_pending")
+    if current and later and current != later:
+        _note(
+            log,
+            state,
+            Verdict.WARN,
+            "ecc_change_pending",
+            msg(
+                "ECC changes from %(now)s to %(later)s at the next reset.", now=current, later=later
+            ),
+            "ecc_pending",
+            later,
+            current,
+        )
+    fabric, status = state.text("fabric_state"), state.text("fabric_status")
+    if fabric and fabric.lower() != "completed":
+        _note(
+            log,
+            state,
+            Verdict.WARN,
+            "fabric_state",
+            msg("NVLink fabric: %(state)s", state=fabric),
+            "fabric_state",
+            fabric,
+            "Completed",
+        )
+    if status and status.lower() != "success":
+        _note(
+            log,
+            state,
+            Verdict.FAIL,
+            "fabric_status",
+            msg("NVLink fabric: %(state)s", state=status),
+            "fabric_status",
+            status,
+            "Success",
+        )
+
+
+def _performance(report: Report, state: State, log: DeviceLog) -> None:
+    current, default = state.number("power_current"), state.number("power_default")
+    if current is not None and default is not None and current < default:
+        _note(
+            log,
+            state,
+            Verdict.FAIL,
+            "power_limit_below_default",
+            msg(
+                "The power limit is %(value)s W of %(limit)s W: tests of speed are void.",
+                value=current,
+                limit=default,
+            ),
+            "power_current",
+            current,
+            default,
+        )
+    if current is not None and default is not None and current > default:
+        _note(
+            log,
+            state,
+            Verdict.WARN,
+            "power_limit_above_default",
+            msg(
+                "The power limit is %(value)s W, above the default %(limit)s W.",
+                value=current,
+                limit=default,
+            ),
+            "power_current",
+            current,
+            default,
+        )
+    for reason, where in state.active_reasons():
+        hardware = reason.startswith(("hw slowdown", "hw thermal", "hw power brake"))
+        if hardware or reason.startswith("sw thermal"):
+            log.note(
+                Verdict.FAIL if hardware else Verdict.WARN,
+                "throttle",
+                msg("The clocks are held down: %(reason)s", reason=reason),
+                value=reason,
+                where=where,
+            )
+    now, most = state.number("width_current"), state.number("width_max")
+    if now is not None and most is not None and now < most:
+        _note(
+            log,
+            state,
+            Verdict.WARN,
+            "pcie_width",
+            msg("PCIe runs x%(value)s of x%(limit)s.", value=int(now), limit=int(most)),
+            "width_current",
+            now,
+            most,
+        )
+    policy = report.context.policy
+    for key, limit_key, code in (
+        ("temp", "max_temp_c", "temp_max"),
+        ("memory_temp", "max_memory_temp_c", "memory_temp_max"),
+    ):
+        value, limit = state.number(key), policy.require(limit_key, log.model)
+        if value is not None and value > limit:
+            known = code == "temp_max" and policy.model(log.model) is not None
+            _note(
+                log,
+                state,
+                Verdict.FAIL if known else Verdict.WARN,
+                code,
+                msg("It reached %(value)s C; %(limit)s C is allowed.", value=value, limit=limit),
+                key,
+                value,
+                limit,
+            )
+
+
+def _present(state: State, log: DeviceLog) -> None:
+    """What must be there for a pass: who the card is, and that its memory reports no fault."""
+    for key in _NEEDED:
+        if state.text(key) is None:
+            _note(
+                log,
+                state,
+                Verdict.INCONCLUSIVE,
+                f"no_{key}",
+                msg("%(what)s is missing.", what=key),
+                key,
+            )
+    if state.ecc("volatile", "uncorrectable") is None:
+        log.note(
+            Verdict.INCONCLUSIVE,
+            "no_ecc",
+            msg("No ECC counters are shown: memory errors would not be seen."),
+            where=state.where,
+        )
+    if state.text("remap_failure") is None and state.text("retired_pending") is None:
+        mig = (state.text("mig") or "").lower() == "enabled"
+        message = (
+            msg("With MIG on, row remapping is not shown.")
+            if mig
+            else msg("Neither row remapping nor page retirement is shown.")
+        )
+        log.note(Verdict.INCONCLUSIVE, "no_remap", message, where=state.where)
+
+
+def _batch(report: Report, logs: list[tuple[State, DeviceLog]]) -> None:
+    versions = {str(log.figures["vbios"]) for _, log in logs if "vbios" in log.figures}
+    if len(versions) > 1:
+        report.caution(
+            f"vbios_versions_in_batch:{len(versions)}",
+            msg("The cards run %(count)s VBIOS versions.", count=len(versions)),
+        )
+        report.counts["vbios_versions"] = len(versions)
+    by_model: dict[str | None, list[tuple[State, DeviceLog]]] = {}
+    for state, log in logs:
+        by_model.setdefault(log.model, []).append((state, log))
+    for cards in by_model.values():
+        found = Counter(str(log.figures.get("vbios", "")) for _, log in cards)
+        usual = max(found, key=lambda version: (found[version], _order(version)))
+        for state, log in cards:
+            version = log.figures.get("vbios")
+            if version and version != usual:
+                _note(
+                    log,
+                    state,
+                    Verdict.WARN,
+                    "vbios_differs_from_batch",
+                    msg(
+                        "VBIOS %(version)s differs from the batch's %(usual)s.",
+                        version=str(version),
+                        usual=usual,
+                    ),
+                    "vbios",
+                    version,
+                    usual,
+                )
+    serials = Counter(log.serial for _, log in logs if log.serial)
+    uuids = Counter(log.uuid for _, log in logs if log.uuid)
+    for state, log in logs:
+        if log.serial and serials[log.serial] > 1:
+            _note(
+                log,
+                state,
+                Verdict.FAIL,
+                "duplicate_serial",
+                msg("Serial %(serial)s appears on several cards.", serial=log.serial),
+                "serial",
+                log.serial,
+            )
+        if log.uuid and uuids[log.uuid] > 1:
+            _note(
+                log,
+                state,
+                Verdict.FAIL,
+                "duplicate_uuid",
+                msg("UUID %(uuid)s appears on several cards.", uuid=log.uuid),
+                "uuid",
+                log.uuid,
+            )
+        if not log.serial:
+            report.caution("no_serial", msg("A card shows no serial number: bind it by UUID."))
+
+
+def _order(version: str) -> list[int]:
+    """Versions such as 96.00.A5.00.01 in order; their parts are hexadecimal."""
+    return [
+        int(part, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,8}", part) else -1
+        for part in version.split(".")
+    ]
+
+
+def _hex(value: object) -> str | None:
+    text = str(value or "").removeprefix("0x").upper()
+    return (
+        text
+        if re.fullmatch(r"[0-9A-F]{4}", text)
+        else text[:4]
+        if re.fullmatch(r"[0-9A-F]{4}10DE", text)
+        else None
+    )

@@ -1,0 +1,54 @@
+"""Lines that nvidia-smi prints when a card does not answer. Each is evidence, not noise."""
+
+from __future__ import annotations
+
+import re
+
+from core.messages import msg
+from planning.telemetry_formats.values import Cell, classify
+from procurement.evidence.report import Report, line
+from procurement.evidence.types import Severity
+
+_BUS = re.compile(r"(?:GPU ?)?((?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)")
+_HANDLE = re.compile(r"Unable to determine the device handle", re.IGNORECASE)
+_INFOROM = re.compile(r"infoROM is corrupted", re.IGNORECASE)
+_DRIVER = re.compile(
+    r"NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found", re.IGNORECASE
+)
+
+
+def judge_remark(
+    report: Report, text: str, number: int, host: str | None, *, force: bool = False
+) -> bool:
+    """Record what a line says about a card or the driver. True when it said something."""
+    bus = _BUS.search(text)
+    device = bus[1] if bus else None
+    if _HANDLE.search(text) or (force and classify(text) is Cell.FAULT):
+        report.finding(
+            "gpu_lost",
+            Severity.BLOCKING,
+            msg("A card does not answer: %(text)s", text=text[:200]),
+            where=line(number),
+            host=host,
+            device=device,
+        )
+    elif _INFOROM.search(text):
+        report.finding(
+            "inforom_corrupted",
+            Severity.BLOCKING,
+            msg("A card's InfoROM is corrupted: %(text)s", text=text[:200]),
+            where=line(number),
+            host=host,
+            device=device,
+        )
+    elif _DRIVER.search(text):
+        report.finding(
+            "driver_failed",
+            Severity.BLOCKING,
+            msg("The driver does not work: %(text)s", text=text[:200]),
+            where=line(number),
+            host=host,
+        )
+    else:
+        return False
+    return True
