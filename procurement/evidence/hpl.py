@@ -20,6 +20,7 @@ _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|\S*\s*=\s*(\S{1,40})\s+\.{2,}\s+(PASSED|FA
 _FINISHED = re.compile(r"^Finished\s+(\d{1,6}) tests with the following results")
 _FAILED = re.compile(r"^\s+(\d{1,6}) tests completed and failed residual checks")
 _SKIPPED = re.compile(r"^\s+(\d{1,6}) tests skipped because of illegal input")
+_RULE = re.compile(r"^={80}$")  # the last line of the output
 _VERSION = re.compile(r"^(HPLinpack|HPL-NVIDIA)\s+(\S{1,20})")
 
 
@@ -29,7 +30,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
     residuals: list[tuple[str, str, int]] = []
     finished: int | None = None
     failed_count = skipped = 0
-    ended = False
+    told = ended = False
     for each in document.lines():
         text = each.text.rstrip()
         if result := _RESULT.match(text):
@@ -46,7 +47,9 @@ def read(document: Document, context: EvidenceContext) -> Report:
         elif version := _VERSION.match(text):
             report.tool_version = version[2]
             report.variant = version[1]
-        ended |= text.startswith("End of Tests.")
+        if text.startswith("End of Tests."):
+            told = True
+        ended |= told and bool(_RULE.match(text))
     failed = sum(outcome == "FAILED" for _, outcome, _ in residuals)
     report.counts |= {
         "runs": len(runs),

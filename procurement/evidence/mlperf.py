@@ -22,8 +22,13 @@ _SATISFIED = re.compile(
 )
 _MLLOG = re.compile(r'^:::MLLOG\s+\{.*?"key":\s*"(\w{1,60})"(?:.*?"value":\s*("?[^,"}]{0,80}))?')
 _STATUS = re.compile(r'"status":\s*"(\w{1,20})"')
-_SPEED = {"samples per second": "samples_per_s", "tokens per second": "tokens_per_s", "completed samples per second": "samples_per_s",
-          "completed tokens per second": "tokens_per_s", "scheduled samples per second": "scheduled_samples_per_s"}
+_SPEED = {
+    "samples per second": "samples_per_s",
+    "tokens per second": "tokens_per_s",
+    "completed samples per second": "samples_per_s",
+    "completed tokens per second": "tokens_per_s",
+    "scheduled samples per second": "scheduled_samples_per_s",
+}
 
 
 def read(document: Document, context: EvidenceContext) -> Report:
@@ -109,8 +114,13 @@ def _describe(report: Report, values: dict[str, tuple[str, int]]) -> None:
     for key, name in (("scenario", "scenario"), ("mode", "mode"), ("sut name", "sut")):
         if key in values:
             report.metrics[name] = values[key][0]
-    for key, name in (*_SPEED.items(), ("min_duration (ms)", "min_duration_ms"), ("99.00 percentile latency (ns)", "p99_latency_ns"),
-                      ("99.90 percentile latency (ns)", "p999_latency_ns"), ("target_qps", "target_qps")):
+    for key, name in (
+        *_SPEED.items(),
+        ("min_duration (ms)", "min_duration_ms"),
+        ("99.00 percentile latency (ns)", "p99_latency_ns"),
+        ("99.90 percentile latency (ns)", "p999_latency_ns"),
+        ("target_qps", "target_qps"),
+    ):
         if key in values:
             report.metrics.setdefault(name, number(values[key][0]))
 

@@ -58,6 +58,7 @@ class _Run:
     rows: list[_Row] = field(default_factory=list)
     bounds: tuple[int, str, int] | None = None
     average: float | None = None
+    lines_after_average: int = 0  # the tool always prints one more: its figure is not cut off
     failures: list[tuple[str, str | None, int]] = field(default_factory=list)
     counts_wrong: bool = True  # an old "error" column holds a deviation, not a count
 
@@ -69,6 +70,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
     for each in document.lines():
         text = each.text.rstrip()
         run = runs[-1]
+        run.lines_after_average += run.average is not None
         if header := _HEADER.match(text):
             if run.header or run.rows:
                 runs.append(_Run(collective="" if run.concluded else run.collective))
@@ -268,7 +270,8 @@ def _correctness(report: Report, run: _Run) -> bool:
 
 
 def _completeness(report: Report, run: _Run) -> None:
-    if run.average is None or run.bounds is None:
+    cut = bool(run.collective) and not run.concluded
+    if run.average is None or run.bounds is None or not run.lines_after_average or cut:
         report.incomplete("no_summary", msg("The run has no summary at its end."))
     if run.header is None:
         report.incomplete(

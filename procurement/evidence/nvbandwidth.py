@@ -30,7 +30,9 @@ _ROW = re.compile(r"^\s*(\d{1,3})((?:\s+(?:N/A|-?[\d.]+(?:[eE][+-]?\d+)?))+)\s*$
 _COLUMNS = re.compile(r"^(?:\s+\d{1,3})+\s*$")
 _DATA_ERROR = re.compile(r"Invalid value when checking the pattern|\bASSERT\b", re.IGNORECASE)
 _ERROR = re.compile(r"\bCUDA_ERROR_\w+|\bcuda\w+ error|\[Error\]|^ERROR\b|: error\b", re.IGNORECASE)
-_END = re.compile(r"^NOTE: The reported results may not reflect")
+_END = re.compile(
+    r"^Performance can vary with software drivers, hardware clocks, and system topology\."
+)
 _VERSION = re.compile(r"^(?:nvbandwidth Version|Built from Git version):\s*(\S+)")
 _DRIVER = re.compile(r"^Driver Version:\s*(\S+)")
 _UNIT = re.compile(r"\((GB/s|ns|us)\)")

@@ -157,10 +157,22 @@ def _judge_card(report: Report, card: _Card, typical: float | None) -> None:
     pending = Verdict.FAIL if report.context.sold_as_new else Verdict.WARN
     for name, code, verdict, message in (
         (_REMAP_FAILURE, "row_remap_failure", Verdict.FAIL, msg("Remapping a memory row failed.")),
-        *((n, "ecc_uncorrected", Verdict.FAIL, msg("Uncorrectable memory errors")) for n in _UNCORRECTED),
-        *((n, "ecc_corrected", Verdict.WARN, msg("Corrected memory errors: watch it")) for n in _CORRECTED),
-        *((n, "used_history", Verdict.WARN, msg("Remapped rows or lifetime uncorrectable errors")) for n in _LIFETIME),
-        *((n, "remap_pending", pending, msg("A memory row or page waits to be retired.")) for n in _REMAP_PENDING),
+        *(
+            (n, "ecc_uncorrected", Verdict.FAIL, msg("Uncorrectable memory errors"))
+            for n in _UNCORRECTED
+        ),
+        *(
+            (n, "ecc_corrected", Verdict.WARN, msg("Corrected memory errors: watch it"))
+            for n in _CORRECTED
+        ),
+        *(
+            (n, "used_history", Verdict.WARN, msg("Remapped rows or lifetime uncorrectable errors"))
+            for n in _LIFETIME
+        ),
+        *(
+            (n, "remap_pending", pending, msg("A memory row or page waits to be retired."))
+            for n in _REMAP_PENDING
+        ),
         *((_P + n, "nvlink_errors", Verdict.WARN, msg("NVLink errors")) for n in _NVLINK),
         (_REPLAY, "pcie_replay", Verdict.WARN, msg("PCIe replays")),
     ):

@@ -1,4 +1,4 @@
-"""AMD's RVS: stress (gst), power (iet) and PCIe (pebb, pbqt). Rows marked (*) and figures without target are interim."""
+"""AMD's RVS: stress (gst), power (iet) and PCIe (pebb, pbqt). Rows with (*) or without a target are interim."""
 
 from __future__ import annotations
 

@@ -251,8 +251,15 @@ def _sreport(document: Document, context: EvidenceContext) -> Report:
 def _amounts(
     report: Report, facts: SreportFacts, rows: Sequence[Utilization], factor: float | None
 ) -> None:
-    names = {"Allocated": "gpu_allocated_h", "Down": "gpu_down_h", "PLND Down": "gpu_planned_down_h",
-             "Idle": "gpu_idle_h", "Planned": "gpu_planned_h", "Reserved": "gpu_planned_h", "Reported": "gpu_reported_h"}
+    names = {
+        "Allocated": "gpu_allocated_h",
+        "Down": "gpu_down_h",
+        "PLND Down": "gpu_planned_down_h",
+        "Idle": "gpu_idle_h",
+        "Planned": "gpu_planned_h",
+        "Reserved": "gpu_planned_h",
+        "Reported": "gpu_reported_h",
+    }
     hours: dict[str, float] = {}
     if factor is not None:
         for row in rows:
