@@ -212,6 +212,7 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"  # stored; shown in the organisation's or the user's zone by PreferencesMiddleware
 USE_THOUSAND_SEPARATOR = True
+FORMAT_MODULE_PATH = ["config.formats"]
 
 # --- Files ----------------------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"

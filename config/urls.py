@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
 from config import views
@@ -12,6 +13,8 @@ urlpatterns = [
     path("catalog/", include("catalog.urls")),
     path("", include("planning.urls")),
     path("procurement/", include("procurement.urls")),
+    # Addresses are given by an administrator (see core.accounts): the page that would change them leads elsewhere.
+    path("accounts/email/", RedirectView.as_view(pattern_name="preferences")),
     path("accounts/", include("allauth.urls")),
     path("i18n/", include("django.conf.urls.i18n")),
     path("support/", admin.site.urls),

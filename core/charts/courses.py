@@ -56,9 +56,7 @@ def lines(
         color = alt.Color(
             "series:N",
             sort=series,
-            legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=2)
-            if len(series) > 1
-            else None,
+            legend=alt.Legend() if len(series) > 1 else None,
         )
         y = alt.Y("y:Q", title=labels[2], scale=y_scale, axis=y_axis)
         base = alt.Chart(data)

@@ -26,9 +26,9 @@ log = structlog.get_logger(__name__)
 
 Number = float | int | None
 Cell = str | float | int | date | None
-WIDTH = 620  # px of the plot; the page scales the drawing
+WIDTH = 500  # px of the plot; the page scales the drawing
 FONT = "Liberation Sans, Arial, Noto Sans CJK SC, PingFang SC, Microsoft YaHei, sans-serif"
-REVISION = 1  # part of the cache key: raise it when the theme below changes
+REVISION = 2  # part of the cache key: raise it when the theme below changes
 KEEP_SECONDS = 7 * 24 * 3600
 
 
@@ -126,7 +126,7 @@ def _theme() -> dict[str, Any]:
         "axisQuantitative": {"grid": True, "domain": False, "ticks": False, "tickCount": 6},
         "axisTemporal": {"grid": True, "domain": False},
         "legend": {**quiet, "orient": "top", "title": None, "symbolType": "square", "symbolStrokeWidth": 0,
-            "labelLimit": 200},
+            "symbolOpacity": 1, "labelLimit": 200},
         "range": {"category": list(CATEGORICAL)},
         "bar": {"color": CATEGORICAL[0]},
         "line": {"strokeWidth": 2},
@@ -174,7 +174,10 @@ def _svg(declared: Any, *, label: str) -> str:
     spec = declared.to_dict()
     spec["config"] = _theme()
     svg: str = vl_convert.vegalite_to_svg(spec)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
+    # The title is the drawing's name for a screen reader and the alternative text in a tagged PDF.
+    opening, rest = svg.split(">", 1)
+    opening = opening.replace("<svg", '<svg role="img"', 1)
+    return f"{opening}><title>{escape(label)}</title>{rest}"
 
 
 def number_format_of(values: Iterable[Cell]) -> str:
