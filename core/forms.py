@@ -33,6 +33,7 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ["name", "language", "time_zone"]
+        labels = {"name": _("Your name"), "language": _("Language"), "time_zone": _("Time zone")}
         help_texts = {
             "language": _("Used for pages, mails and notices. Empty: as the browser asks."),
             "time_zone": _("For example Asia/Shanghai. Empty: the organisation's zone."),
