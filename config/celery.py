@@ -3,6 +3,7 @@
 import os
 
 from celery import Celery
+from celery.schedules import crontab
 from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -27,4 +28,9 @@ app.conf.beat_schedule = {
     "heartbeat": {"task": "core.tasks.heartbeat", "schedule": 30.0},
     "sweep-stuck-jobs": {"task": "core.tasks.sweep_jobs", "schedule": 20.0},
     "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
+    "prove-ledger": {"task": "planning.tasks.prove_ledger", "schedule": crontab(hour=2, minute=10)},
+    "expire-reservations": {
+        "task": "planning.tasks.expire_reservations",
+        "schedule": crontab(hour=2, minute=20),
+    },
 }
