@@ -27,6 +27,7 @@ def use_django_logging(**kwargs: object) -> None:
 app.conf.beat_schedule = {
     "heartbeat": {"task": "core.tasks.heartbeat", "schedule": 30.0},
     "sweep-stuck-jobs": {"task": "core.tasks.sweep_jobs", "schedule": 20.0},
+    "ensure-reviews": {"task": "planning.tasks.ensure_reviews", "schedule": 60.0},
     "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
     "prove-ledger": {"task": "planning.tasks.prove_ledger", "schedule": crontab(hour=2, minute=10)},
     "expire-reservations": {

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from planning.api import approvals, budgets, requests
+from planning.api import approvals, budgets, requests, reviews
 
 urlpatterns = [
     path("requests/", requests.RequestList.as_view(), name="api-requests"),
@@ -51,4 +51,13 @@ urlpatterns = [
         name="api-change-decline",
     ),
     path("ledger/<int:pk>/reverse/", budgets.EntryReverse.as_view(), name="api-entry-reverse"),
+    path("reviews/", reviews.ReviewList.as_view(), name="api-reviews"),
+    path("reviews/<int:pk>/", reviews.ReviewDetail.as_view(), name="api-review"),
+    path("reviews/<int:pk>/open/", reviews.ReviewOpen.as_view(), name="api-review-open"),
+    path("reviews/<int:pk>/close/", reviews.ReviewClose.as_view(), name="api-review-close"),
+    path(
+        "reviews/<int:pk>/reports/<int:report_pk>/file/",
+        reviews.ReviewReportFile.as_view(),
+        name="api-review-report-file",
+    ),
 ]

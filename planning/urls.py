@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from planning.views import approvals, budgets, requests
+from planning.views import approvals, budgets, requests, reviews
 
 urlpatterns = [
     path("requests/", requests.request_list, name="request-list"),
@@ -36,4 +36,14 @@ urlpatterns = [
     path("budgets/changes/<int:pk>/confirm/", budgets.change_confirm, name="change-confirm"),
     path("budgets/changes/<int:pk>/decline/", budgets.change_decline, name="change-decline"),
     path("budgets/ledger/<int:pk>/reverse/", budgets.entry_reverse, name="entry-reverse"),
+    path("reviews/", reviews.review_list, name="review-list"),
+    path("reviews/<int:pk>/", reviews.review_detail, name="review-detail"),
+    path("reviews/<int:pk>/open/", reviews.review_open, name="review-open"),
+    path("reviews/<int:pk>/close/", reviews.review_close, name="review-close"),
+    path("reviews/<int:pk>/reports/<int:report_pk>/", reviews.review_report, name="review-report"),
+    path(
+        "reviews/<int:pk>/reports/<int:report_pk>/retry/",
+        reviews.review_report_retry,
+        name="review-report-retry",
+    ),
 ]
