@@ -65,6 +65,7 @@ def effective_rates(c: Candidates, k: Constants) -> Rates:
     kind = c.card.rate_class[rows, c.weights]
     peak = c.card.rate[rows, c.weights]
     compute = peak * k.compute_efficiency()[generation, kind]
+    pace = k.by_generation("pace")[generation]  # newer servers launch faster
     half = c.card.rate[:, 1]  # attention runs in 16 bits
     fast = c.card.fast_link > 0
     bandwidth = c.card.bandwidth * k.by_generation("bandwidth")[generation]
@@ -75,14 +76,15 @@ def effective_rates(c: Candidates, k: Constants) -> Rates:
         bandwidth=bandwidth,
         cache_bandwidth=c.card.bandwidth * cache_efficiency,
         compute=compute,
-        experts=k.per("expert.compute", COMPUTE_CLASSES)[kind],
+        experts=k.per("expert.compute", COMPUTE_CLASSES)[kind]
+        * k.by_generation("expert.generation")[generation],
         attention=np.where(np.isnan(half), peak, half) * k.by_generation("attention")[generation],
         link=c.card.link * np.where(fast, k["link.fast"], k["link.pcie"]),
         hop=np.where(fast, k["hop.fast"], k["hop.pcie"]),
-        layer=k.per("layer", ENGINES)[c.engine],
-        expert_layer=k.per("expert.layer", ENGINES)[c.engine],
-        step=k.per("step", ENGINES)[c.engine],
-        sequence=k.per("sequence", ENGINES)[c.engine],
+        layer=k.per("layer", ENGINES)[c.engine] * pace,
+        expert_layer=k.per("expert.layer", ENGINES)[c.engine] * pace,
+        step=k.per("step", ENGINES)[c.engine] * pace,
+        sequence=k.per("sequence", ENGINES)[c.engine] * pace,
     )
 
 
