@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from planning.estimators.tables import COMPUTE_CLASSES, GENERATIONS, Floats
+from planning.estimators.inference_tables import COMPUTE_CLASSES, GENERATIONS, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +57,9 @@ def constants_from(data: Mapping[str, Any]) -> Constants:
 @cache
 def published_constants() -> Constants:
     """The constants fitted on published measurements that this package ships."""
-    text = files("planning.estimators").joinpath("constants.json").read_text(encoding="utf-8")
+    text = (
+        files("planning.estimators")
+        .joinpath("inference_constants.json")
+        .read_text(encoding="utf-8")
+    )
     return constants_from(json.loads(text))

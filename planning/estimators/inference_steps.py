@@ -5,15 +5,15 @@ A step carries `decode` sequences that each yield one token at a mean context, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from planning.estimators.candidates import Candidates
-from planning.estimators.constants import Constants
+from planning.estimators.inference_candidates import Candidates
+from planning.estimators.inference_constants import Constants
+from planning.estimators.inference_memory import expert_ranks, kv_sequence_bytes, stage_layers
+from planning.estimators.inference_tables import COMPUTE_CLASSES, Floats
 from planning.estimators.precision import ENGINES
-from planning.estimators.tables import COMPUTE_CLASSES, Floats
-from planning.estimators.weights import expert_ranks, kv_sequence_bytes, stage_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,10 @@ class StepTime:
     overhead: Floats
     bytes: Floats  # read from HBM by one accelerator [B]
     flops: Floats  # done by one accelerator [FLOP]
+
+    def row(self, i: int) -> StepTime:
+        """One row as arrays of length 1."""
+        return StepTime(**{f.name: getattr(self, f.name)[i : i + 1] for f in fields(self)})
 
     @property
     def total(self) -> Floats:
@@ -133,7 +137,9 @@ def step_time(
         routed_flops / (r.compute * r.experts),
         power,
     )
-    uneven = 1.0 + k["expert.imbalance"] * (1.0 - 1.0 / c.expert_parallel)  # the busiest rank waits for none
+    uneven = 1.0 + k["expert.imbalance"] * (
+        1.0 - 1.0 / c.expert_parallel
+    )  # the busiest rank waits for none
     experts = np.where(s.routed > 0, experts * uneven, 0.0)
 
     cache_bytes = kv_sequence_bytes(c, context) * sequences / adp

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
+from planning.estimators.inference_tables import AcceleratorTable, Floats, Ints, ShapeTable
+from planning.estimators.inference_workload import InferenceLayout, InferenceWorkload
 from planning.estimators.precision import (
     ENGINES,
     KV_BYTES,
@@ -14,7 +17,6 @@ from planning.estimators.precision import (
     WEIGHT_DTYPES,
     WEIGHT_FORMATS,
 )
-from planning.estimators.tables import AcceleratorTable, Floats, Ints, ShapeTable
 from planning.estimators.types import Accelerator, Architecture
 
 _WEIGHT_BYTES = np.array([f.bytes for f in WEIGHT_FORMATS.values()])
@@ -44,6 +46,19 @@ class Candidates:
     output_tokens: Floats
     concurrency: Floats  # requests in flight per replica; inf: as many as fit
     requests: Floats  # length of an offline run; inf: steady state
+
+    def take(self, index: Ints) -> Candidates:
+        """Rows by position."""
+        columns: dict[str, Any] = {
+            f.name: getattr(self, f.name)[index]
+            for f in fields(self)
+            if f.name not in ("shape", "card")
+        }
+        return Candidates(shape=self.shape.take(index), card=self.card.take(index), **columns)
+
+    def row(self, i: int) -> Candidates:
+        """One row as a batch of one."""
+        return self.take(np.array([i]))
 
     @property
     def accelerators(self) -> Floats:
@@ -122,3 +137,41 @@ def kv_index(dtype: str) -> int:
 
 def engine_index(engine: str) -> int:
     return ENGINES.index(engine)
+
+
+def one_candidate(
+    workload: InferenceWorkload,
+    accelerator: Accelerator,
+    architecture: Architecture,
+    layout: InferenceLayout,
+) -> Candidates:
+    """The workload on this layout as a batch of one."""
+    return candidates(
+        [architecture],
+        [accelerator],
+        model=np.zeros(1, dtype=np.int64),
+        accelerator=np.zeros(1, dtype=np.int64),
+        weights=np.array([weights_index(workload.weights_dtype)]),
+        kv=np.array([kv_index(workload.cache_dtype)]),
+        engine=np.array([engine_index(workload.engine)]),
+        tensor_parallel=np.array([float(layout.tensor_parallel)]),
+        pipeline_parallel=float(layout.pipeline_parallel),
+        attention_data_parallel=float(layout.attention_data_parallel),
+        expert_parallel=float(layout.expert_parallel),
+        input_tokens=np.array([workload.input_tokens]),
+        output_tokens=np.array([workload.output_tokens]),
+        concurrency=np.inf if workload.concurrency is None else float(workload.concurrency),
+    )
+
+
+def layout_columns(layouts: Sequence[InferenceLayout]) -> dict[str, Floats]:
+    """The layouts as columns of shape (layouts,)."""
+    names = ("tensor_parallel", "pipeline_parallel", "attention_data_parallel", "expert_parallel")
+    return {name: np.array([float(getattr(x, name)) for x in layouts]) for name in names}
+
+
+def stacked(one: Candidates, concurrency: Floats, **columns: Floats) -> Candidates:
+    """A batch of one repeated with other concurrencies, shape (n,), and other columns of that length."""
+    index = np.zeros(concurrency.shape[0], dtype=np.int64)
+    repeated = one.take(index)
+    return replace(repeated, concurrency=concurrency, **columns)

@@ -7,15 +7,15 @@ Fields: model, arch, precision {weights, kv}, hardware {gpu, count, tp, pp}, eng
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from core.errors import InputError
+from core.errors import DomainError, InputError
 from planning.estimators.architecture import architecture_from_count, validate
-from planning.estimators.candidates import (
+from planning.estimators.inference_candidates import (
     Candidates,
     candidates,
     engine_index,
@@ -38,61 +38,10 @@ from planning.estimators.types import (
 
 Row = Mapping[str, Any]
 
-# Names that benchmark tables use for a card, by slug. Names not listed are compared with slug and name.
-ACCELERATOR_ALIASES = {
-    "h100": "nvidia-h100-sxm5-80gb",
-    "h100sxm": "nvidia-h100-sxm5-80gb",
-    "h100sxm80gb": "nvidia-h100-sxm5-80gb",
-    "h10080gb": "nvidia-h100-sxm5-80gb",
-    "h100pcie": "nvidia-h100-pcie-80gb",
-    "h100nvl": "nvidia-h100-nvl-94gb",
-    "h200": "nvidia-h200-sxm5-141gb",
-    "h200sxm": "nvidia-h200-sxm5-141gb",
-    "h200nvl": "nvidia-h200-nvl-141gb",
-    "h800": "nvidia-h800-sxm5-80gb",
-    "h20": "nvidia-h20-sxm5-96gb",
-    "gh200": "nvidia-gh200-96gb-hbm3",
-    "gh20096": "nvidia-gh200-96gb-hbm3",
-    "a100": "nvidia-a100-sxm4-80gb",
-    "a100sxm": "nvidia-a100-sxm4-80gb",
-    "a100sxm80gb": "nvidia-a100-sxm4-80gb",
-    "a10080gb": "nvidia-a100-sxm4-80gb",
-    "a100sxm40gb": "nvidia-a100-sxm4-40gb",
-    "a10040gb": "nvidia-a100-sxm4-40gb",
-    "a100pcie": "nvidia-a100-pcie-80gb",
-    "a100pcie80gb": "nvidia-a100-pcie-80gb",
-    "a100pcie40gb": "nvidia-a100-pcie-40gb",
-    "a800": "nvidia-a800-sxm4-80gb",
-    "a10g": "nvidia-a10g-aws",
-    "b200": "nvidia-b200-sxm6-hgx",
-    "b200sxm": "nvidia-b200-sxm6-hgx",
-    "b300": "nvidia-b300-sxm-hgx",
-    "gb200": "nvidia-gb200-per-gpu-nvl72",
-    "gb300": "nvidia-gb300-per-gpu-nvl72",
-    "b100": "nvidia-b100-sxm6",
-    "rtx6000pro": "nvidia-rtx-pro-6000-blackwell-server-edition",
-    "rtxpro6000": "nvidia-rtx-pro-6000-blackwell-server-edition",
-    "rtxa6000": "nvidia-rtx-a6000",
-    "a6000": "nvidia-rtx-a6000",
-    "rtxa5000": "nvidia-rtx-a5000",
-    "rtx6000ada": "nvidia-rtx-6000-ada",
-    "rtx3090": "nvidia-geforce-rtx-3090",
-    "rtx4090": "nvidia-geforce-rtx-4090",
-    "rtx5090": "nvidia-geforce-rtx-5090",
-    "v100": "nvidia-v100-sxm2-32gb",
-    "v100sxm": "nvidia-v100-sxm2-32gb",
-    "v100pcie": "nvidia-v100-pcie-32gb",
-    "p100": "nvidia-p100-pcie-16gb",
-    "mi300x": "amd-instinct-mi300x-oam",
-    "mi325x": "amd-instinct-mi325x-oam",
-    "mi350x": "amd-instinct-mi350x-oam",
-    "mi355x": "amd-instinct-mi355x-oam-liquid",
-    "mi250": "amd-instinct-mi250x-oam-2-gcd",
-    "mi250x": "amd-instinct-mi250x-oam-2-gcd",
-    "mi210": "amd-instinct-mi210",
-    "gaudi2": "intel-gaudi-2-oam-hl-225h",
-    "gaudi3": "intel-gaudi-3-oam-hl-325l",
-}
+ResolveAccelerator = Callable[[str], Accelerator]  # raises DomainError for a card it does not know
+ResolveArchitecture = Callable[
+    [str], Architecture
+]  # raises DomainError for a model it does not know
 
 # Offline runs of the TensorRT-LLM performance overview: requests by (input, output) length. Source: that document,
 # section "Preparing a Dataset" (num_requests), the same from v0.13 to v1.0.
@@ -108,6 +57,13 @@ _FLOOD_REQUESTS = {
     (500, 2000): 3_000,
     (20_000, 2000): 1_000,
 }
+
+
+SERVER_SHARE = 0.85  # of the offline rate, under a latency bound (MLPerf: 0.77 to 0.97)
+_SUMMARY_LENGTHS = {
+    "gptj6b": (924.0, 69.0),
+    "mixtral8x7b": (294.0, 146.0),
+}  # mean tokens of the MLPerf data sets
 
 
 class UnreadableRow(ValueError):
@@ -132,40 +88,14 @@ class Case:
     concurrency: float  # per replica
     requests: float
     replicas: float
-
-
-def find_accelerator(accelerators: Mapping[str, Accelerator], name: str) -> Accelerator:
-    """The card that a benchmark's `name` means.
-
-    Raises
-    ------
-    UnreadableRow
-        If no card, or more than one kind of memory and form, could be meant.
-    """
-    key = _plain(name)
-    slug = ACCELERATOR_ALIASES.get(key)
-    if slug in accelerators:
-        return accelerators[slug]
-    if (
-        key == "gh200144" and "nvidia-gh200-96gb-hbm3" in accelerators
-    ):  # the HBM3e variant of the module
-        base = accelerators["nvidia-gh200-96gb-hbm3"]
-        return replace(base, slug="nvidia-gh200-144gb-hbm3e", hbm_bytes=144e9, hbm_bandwidth=4.9e12)
-    if key == "rtx3090ti" and "nvidia-geforce-rtx-3090" in accelerators:
-        base = accelerators["nvidia-geforce-rtx-3090"]
-        return replace(base, slug="nvidia-geforce-rtx-3090-ti", hbm_bandwidth=1.008e12)
-    exact = [a for s, a in accelerators.items() if key in {_plain(s), _plain(a.name)}]
-    near = exact or [a for s, a in accelerators.items() if key and key in _plain(s)]
-    if not near:
-        raise UnreadableRow(f"unknown accelerator: {name}")
-    return min(near, key=lambda a: len(a.slug))
+    share_of_offline: float = 1.0  # what a latency bound leaves of the offline rate
 
 
 def _plain(text: str) -> str:
     return "".join(ch for ch in text.lower() if ch.isalnum())
 
 
-def find_architecture(row: Row, architectures: Mapping[str, Architecture]) -> Architecture:
+def find_architecture(row: Row, resolve: ResolveArchitecture) -> Architecture:
     """The catalogue's shape under the row's model name, else the shape the row carries.
 
     Raises
@@ -174,17 +104,18 @@ def find_architecture(row: Row, architectures: Mapping[str, Architecture]) -> Ar
         If neither gives a usable shape.
     """
     name = str(row.get("model") or "")
-    key = _plain(name)
-    for slug, shape in architectures.items():
-        if key and key in {_plain(slug), _plain(shape.name)}:
-            return shape
-    given = row.get("arch")
+    try:
+        return _with_known_mixer(resolve(name))
+    except DomainError:
+        given = row.get("arch")
     if not isinstance(given, Mapping):
         raise UnreadableRow("no shape")
     try:
         return _shape_of(given, name)
     except InputError as error:
         raise UnreadableRow(f"impossible shape: {error.field}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnreadableRow("unreadable shape") from error
 
 
 def _shape_of(given: Mapping[str, Any], name: str) -> Architecture:
@@ -256,21 +187,30 @@ def _with_known_mixer(shape: Architecture) -> Architecture:
 
 
 def read_case(
-    row: Row, accelerators: Mapping[str, Accelerator], architectures: Mapping[str, Architecture]
+    row: Row, resolve_accelerator: ResolveAccelerator, resolve_architecture: ResolveArchitecture
 ) -> Case:
     """The row as a case. Raises :class:`UnreadableRow` with the reason."""
     hardware, workload = _part(row, "hardware"), _part(row, "workload")
-    accelerator = find_accelerator(accelerators, str(hardware.get("gpu") or ""))
-    architecture = find_architecture(row, architectures)
+    try:
+        accelerator = resolve_accelerator(str(hardware.get("gpu") or ""))
+    except DomainError as error:
+        raise UnreadableRow("unknown accelerator") from error
+    architecture = find_architecture(row, resolve_architecture)
     engine = engine_family(_part(row, "engine"))
     weights, kv = _precisions(_part(row, "precision"), engine)
+    if not _known_kv(row) and weights in ("fp8", "fp4") and "nvidia_" in str(row.get("id")):
+        kv = "fp8"  # NVIDIA's Model Optimizer checkpoints carry FP8 cache scales, which engines follow
     try:
         compute_rate(accelerator, weights)
     except InputError as error:
-        raise UnreadableRow(f"no compute rate: {accelerator.slug}") from error
-    lengths = _number(workload.get("input_len")), _number(workload.get("output_len"))
-    input_tokens = 0.0 if lengths[0] is None else lengths[0]
-    output_tokens = 1.0 if lengths[1] is None else lengths[1]
+        raise UnreadableRow("no compute rate for this precision") from error
+    usual = _SUMMARY_LENGTHS.get(_plain(str(row.get("model"))), (None, None))
+    input_tokens = _number(workload.get("input_len")) or usual[0]
+    output_tokens = _number(workload.get("output_len")) or usual[1]
+    if output_tokens is None and "ttft" in str(row.get("row_class")):
+        output_tokens = 1.0  # only the first token was timed
+    if input_tokens is None or output_tokens is None:
+        raise UnreadableRow("no input or output length")
     tp, pp = _whole(hardware.get("tp"), 1), _whole(hardware.get("pp"), 1)
     adp = _whole(workload.get("attention_dp"), 1)
     ep = _whole(workload.get("moe_ep"), 1)
@@ -306,6 +246,7 @@ def read_case(
         concurrency=math.inf if concurrency is None else max(concurrency / replicas, 1.0),
         requests=requests,
         replicas=float(replicas),
+        share_of_offline=SERVER_SHARE if workload.get("scenario") == "Server" else 1.0,
     )
 
 
@@ -329,6 +270,10 @@ def _precisions(given: Mapping[str, Any], engine: str) -> tuple[str, str]:
         raise UnreadableRow(f"unknown precision: {weights}")
     kv = str(given.get("kv") or "unknown").lower()
     return weights, kv if kv in KV_BYTES else default_kv_dtype(weights, engine)
+
+
+def _known_kv(row: Row) -> bool:
+    return str(_part(row, "precision").get("kv")).lower() in KV_BYTES
 
 
 def _part(row: Row, key: str) -> Mapping[str, Any]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from planning.estimators.candidates import Candidates
-from planning.estimators.constants import Constants
+from planning.estimators.inference_candidates import Candidates
+from planning.estimators.inference_constants import Constants
+from planning.estimators.inference_tables import Floats
 from planning.estimators.precision import ENGINES
-from planning.estimators.tables import Floats
 
 
 def expert_ranks(c: Candidates) -> Floats:
