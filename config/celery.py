@@ -4,7 +4,7 @@ import os
 
 from celery import Celery
 from celery.schedules import crontab
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_ready
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -21,6 +21,12 @@ def use_django_logging(**kwargs: object) -> None:
     from django.conf import settings
 
     logging.config.dictConfig(settings.LOGGING)
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def show_life(**kwargs: object) -> None:
+    """The first heartbeat at once, so that /readyz need not wait for beat's first tick."""
+    app.send_task("core.tasks.heartbeat")
 
 
 # Every entry may run twice or late without harm: each task checks the database first.
