@@ -1,0 +1,58 @@
+"""Rows of this app, by noun."""
+
+from procurement.models.acceptance import Acceptance, AcceptanceUnit
+from procurement.models.assets import Asset, AssetWarranty
+from procurement.models.awards import Award, AwardLine
+from procurement.models.burn_in import BurnInRun, ChecklistItem, ChecklistTemplate, RunItem
+from procurement.models.deliveries import AnnouncedSerial, Delivery, ReceiptLine
+from procurement.models.evidence import EvidenceFile, UnitVerdict
+from procurement.models.invoices import Invoice, InvoiceLine
+from procurement.models.orders import OrderLine, OrderRevision, PurchaseOrder
+from procurement.models.policy import PurchasingPolicy
+from procurement.models.quotes import (
+    PriceBreak,
+    Quote,
+    QuoteAttachment,
+    QuoteLine,
+    WarrantyTerms,
+)
+from procurement.models.rfqs import Rfq, RfqCriterion, RfqInvitation, RfqLine, RfqOpening
+from procurement.models.rmas import Rma
+from procurement.models.vendors import Vendor, VendorContact
+
+__all__ = [
+    "Acceptance",
+    "AcceptanceUnit",
+    "AnnouncedSerial",
+    "Asset",
+    "AssetWarranty",
+    "Award",
+    "AwardLine",
+    "BurnInRun",
+    "ChecklistItem",
+    "ChecklistTemplate",
+    "Delivery",
+    "EvidenceFile",
+    "Invoice",
+    "InvoiceLine",
+    "OrderLine",
+    "OrderRevision",
+    "PriceBreak",
+    "PurchaseOrder",
+    "PurchasingPolicy",
+    "Quote",
+    "QuoteAttachment",
+    "QuoteLine",
+    "ReceiptLine",
+    "Rfq",
+    "RfqCriterion",
+    "RfqInvitation",
+    "RfqLine",
+    "RfqOpening",
+    "Rma",
+    "RunItem",
+    "UnitVerdict",
+    "Vendor",
+    "VendorContact",
+    "WarrantyTerms",
+]

@@ -1,0 +1,61 @@
+"""How strictly the organisation buys. One row."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Sealing(models.TextChoices):
+    NEVER = "never", _("Never")
+    CHOICE = "choice", _("As the buyer chooses")
+    ALWAYS = "always", _("Always")
+
+
+class PurchasingPolicy(models.Model):
+    """Steps that a small team switches off and a regulated firm must keep."""
+
+    sealing = models.CharField(
+        _("sealed bids"), max_length=8, choices=Sealing.choices, default=Sealing.CHOICE
+    )
+    openers = models.PositiveSmallIntegerField(
+        _("people to open sealed bids"),
+        default=2,
+        validators=[MinValueValidator(1), MaxValueValidator(5)],
+    )
+    minimum_vendors = models.PositiveSmallIntegerField(_("vendors to invite, at least"), default=1)
+    reason_length = models.PositiveSmallIntegerField(
+        _("length of an award's reason, at least (characters)"), default=20
+    )
+    over_delivery = models.DecimalField(
+        _("over-delivery tolerance"), max_digits=5, decimal_places=4, default=Decimal(0)
+    )  # share of the ordered quantity
+    price_tolerance = models.DecimalField(
+        _("price tolerance on invoices"), max_digits=5, decimal_places=4, default=Decimal(0)
+    )  # share of the ordered unit price
+    burn_in_hours = models.PositiveSmallIntegerField(_("burn-in (hours)"), default=72)
+    singleton = models.BooleanField(default=True, unique=True, editable=False)
+    version = models.PositiveIntegerField(default=1, editable=False)
+
+    class Meta:
+        verbose_name = _("purchasing policy")
+        verbose_name_plural = _("purchasing policies")
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(singleton=True), name="one_purchasing_policy"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(burn_in_hours__gte=1), name="purchasing_policy_hours"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self._meta.verbose_name)
+
+    @classmethod
+    def current(cls) -> PurchasingPolicy:
+        """The row in force; the defaults when none was set."""
+        return cls.objects.first() or cls()

@@ -1,0 +1,284 @@
+"""Who may do what in procurement. Roles and states are in procurement/states.py; separation of duties is here.
+
+A refusal for lack of a role or because the same person already had another part in it is `NotPermitted`; a refusal
+because of the state is `InvalidTransition`. Pages hide a step with `can`, services enforce it with `require_action`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import singledispatch
+from typing import Any
+
+from core.errors import InvalidTransition, NotPermitted
+from core.machines import actors_for
+from core.messages import Message, msg
+from core.models import User
+from core.roles import Role, has_role
+from procurement.models import (
+    Acceptance,
+    Asset,
+    Award,
+    BurnInRun,
+    Delivery,
+    Invoice,
+    OrderRevision,
+    PurchaseOrder,
+    Quote,
+    Rfq,
+    Rma,
+    Vendor,
+)
+from procurement.states import OPEN_RFQ, Actor
+
+ROLE_OF = {
+    Actor.BUYER: Role.PROCUREMENT,
+    Actor.APPROVER: Role.APPROVER,
+    Actor.OPERATIONS: Role.OPERATIONS,
+    Actor.FINANCE: Role.FINANCE,
+}
+PRICE_READERS = (Role.PROCUREMENT, Role.APPROVER, Role.FINANCE, Role.AUDITOR)
+
+
+# --- in which capacity ---------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def teams_of(obj: Any) -> frozenset[int]:
+    """Ids of the teams that `obj` concerns; a role must be held in each of them, or for the whole organisation."""
+    raise TypeError(f"{type(obj).__name__} has no teams")
+
+
+@teams_of.register
+def _(obj: Vendor) -> frozenset[int]:
+    return frozenset()
+
+
+@teams_of.register
+def _(obj: Rfq) -> frozenset[int]:
+    return frozenset(obj.lines.values_list("request__team", flat=True))
+
+
+@teams_of.register
+def _(obj: Quote) -> frozenset[int]:
+    return teams_of(obj.rfq)
+
+
+@teams_of.register
+def _(obj: Award) -> frozenset[int]:
+    return teams_of(obj.rfq)
+
+
+@teams_of.register
+def _(obj: PurchaseOrder) -> frozenset[int]:
+    teams = obj.lines.exclude(request=None).values_list("request__team", flat=True)
+    return frozenset(team for team in teams if team is not None)
+
+
+@teams_of.register
+def _(obj: OrderRevision) -> frozenset[int]:
+    return teams_of(obj.order)
+
+
+@teams_of.register
+def _(obj: Delivery) -> frozenset[int]:
+    return teams_of(obj.order)
+
+
+@teams_of.register
+def _(obj: Asset) -> frozenset[int]:
+    return frozenset() if obj.request is None else frozenset({obj.request.team_id})
+
+
+@teams_of.register
+def _(obj: BurnInRun) -> frozenset[int]:
+    return teams_of(obj.asset)
+
+
+@teams_of.register
+def _(obj: Acceptance) -> frozenset[int]:
+    return teams_of(obj.delivery)
+
+
+@teams_of.register
+def _(obj: Invoice) -> frozenset[int]:
+    return teams_of(obj.order)
+
+
+@teams_of.register
+def _(obj: Rma) -> frozenset[int]:
+    return teams_of(obj.asset)
+
+
+def holds(user: User, actor: Actor, teams: Iterable[int]) -> bool:
+    """Whether `user` acts as `actor` for all of `teams`."""
+    role = ROLE_OF.get(actor)
+    if role is None:
+        return False
+    teams = list(teams)
+    return has_role(user, role) or (
+        bool(teams) and all(has_role(user, role, team=team) for team in teams)
+    )
+
+
+def actors(user: User, obj: Any) -> frozenset[str]:
+    """In which capacities `user` may act on `obj`."""
+    teams = teams_of(obj)
+    return frozenset(actor for actor in ROLE_OF if holds(user, actor, teams))
+
+
+# --- separation of duties ------------------------------------------------------------------------------------------
+
+Separation = Callable[[User, Any], bool]
+
+
+def _not(*paths: str) -> Separation:
+    """The user is none of the people found at `paths` (dotted, ending in an id)."""
+
+    def free(user: User, obj: Any) -> bool:
+        for path in paths:
+            value = obj
+            for name in path.split("."):
+                value = getattr(value, name)
+            if value is not None and value == user.pk:
+                return False
+        return True
+
+    return free
+
+
+def _not_operator(user: User, acceptance: Acceptance) -> bool:
+    if acceptance.proposed_by_id == user.pk:
+        return False
+    return not acceptance.units.filter(included=True, run__operator=user).exists()
+
+
+def _not_receiver(user: User, invoice: Invoice) -> bool:
+    return not invoice.order.deliveries.filter(received_by=user).exists()
+
+
+# (model, action) → (who is free to do it, what to say otherwise)
+SEPARATION: dict[tuple[type[Any], str], tuple[Separation, Message]] = {
+    (Vendor, "unblock"): (_not("blocked_by_id"), msg("The one who blocked a vendor does not unblock it.")),
+    (Quote, "disqualify"): (_not("rfq.owner_id"), msg("The owner of the RFQ does not disqualify quotes.")),
+    (Award, "approve_award"): (
+        _not("rfq.owner_id", "proposed_by_id"),
+        msg("The owner of the RFQ and the one who proposed do not decide on the award."),
+    ),
+    (Award, "reject_award"): (
+        _not("rfq.owner_id", "proposed_by_id"),
+        msg("The owner of the RFQ and the one who proposed do not decide on the award."),
+    ),
+    (PurchaseOrder, "receive"): (_not("issued_by_id"), msg("The one who issued an order does not receive its goods.")),
+    (Delivery, "post"): (_not("order.issued_by_id"), msg("The one who issued an order does not receive its goods.")),
+    (Delivery, "turn_away"): (
+        _not("order.issued_by_id"), msg("The one who issued an order does not receive its goods."),
+    ),
+    (Delivery, "reverse"): (_not("received_by_id"), msg("The one who received a delivery does not reverse it.")),
+    (OrderRevision, "approve_amendment"): (
+        _not("proposed_by_id", "order.issued_by_id"),
+        msg("The one who proposed an amendment or issued the order does not decide on it."),
+    ),
+    (OrderRevision, "reject_amendment"): (
+        _not("proposed_by_id", "order.issued_by_id"),
+        msg("The one who proposed an amendment or issued the order does not decide on it."),
+    ),
+    (BurnInRun, "waive_item"): (_not("operator_id"), msg("The operator of a burn-in waives nothing in it.")),
+    (Acceptance, "sign_acceptance"): (
+        _not_operator, msg("Neither the one who proposed nor an operator of the burn-in signs the acceptance."),
+    ),
+    (Acceptance, "refuse_acceptance"): (
+        _not_operator, msg("Neither the one who proposed nor an operator of the burn-in signs the acceptance."),
+    ),
+    (Invoice, "match_invoice"): (_not_receiver, msg("The one who received the goods does not match their invoice.")),
+    (Invoice, "override_invoice"): (_not("matched_by_id"), msg("The one who matched an invoice does not override it.")),
+    (Invoice, "approve_invoice"): (
+        _not("matched_by_id"), msg("The one who matched an invoice does not approve it for payment."),
+    ),
+}  # fmt: skip
+
+
+def _separated(user: User, action: str, obj: Any) -> Message | None:
+    """What to say when `user` had another part in `obj`; None when there is none."""
+    found = SEPARATION.get((type(obj), action))
+    if found is None or found[0](user, obj):
+        return None
+    return found[1]
+
+
+# --- the two questions ---------------------------------------------------------------------------------------------
+
+
+def can(user: User, action: str, obj: Any) -> bool:
+    """Whether `user` may do `action` on `obj` as it stands."""
+    allowed = actors_for(obj.RULES, action, obj.status)
+    if not allowed or not allowed & actors(user, obj):
+        return False
+    if action == "cancel" and isinstance(obj, PurchaseOrder) and obj.issued_by_id == user.pk:
+        return False
+    return _separated(user, action, obj) is None
+
+
+def require_action(user: User | None, action: str, obj: Any) -> None:
+    """Raise NotPermitted or InvalidTransition unless `user` (None: the system) may do `action` now."""
+    held = frozenset({str(Actor.SYSTEM)}) if user is None else actors(user, obj)
+    now = actors_for(obj.RULES, action, obj.status)
+    ever = {actor for rule in obj.RULES if rule.action == action for actor in rule.actors}
+    if not now & held:
+        if now or not ever & held:
+            raise NotPermitted(on=obj)
+        raise InvalidTransition(
+            msg(
+                "%(object)s is in state %(state)s; this step is not possible now",
+                object=str(obj),
+                state=str(obj.status),
+            )
+        )
+    if user is None:
+        return
+    if action == "cancel" and isinstance(obj, PurchaseOrder) and obj.issued_by_id == user.pk:
+        raise NotPermitted(msg("The one who issued an order does not cancel it."), on=obj)
+    reason = _separated(user, action, obj)
+    if reason is not None:
+        raise NotPermitted(reason, on=obj)
+
+
+# --- rights that are not a step ------------------------------------------------------------------------------------
+
+
+def can_keep_vendors(user: User) -> bool:
+    """Add vendors to the register."""
+    return has_role(user, Role.PROCUREMENT)
+
+
+def can_create_rfq(user: User, teams: Iterable[int]) -> bool:
+    """Ask vendors on behalf of all of `teams`."""
+    return holds(user, Actor.BUYER, teams)
+
+
+def can_set_policy(user: User) -> bool:
+    """Administrators say how strictly the organisation buys; they decide nothing by it."""
+    return has_role(user, Role.ADMINISTRATOR)
+
+
+def reads_prices(user: User, teams: Iterable[int]) -> bool:
+    """Whether the person's part in buying for `teams` includes prices at all."""
+    teams = list(teams)
+    return any(
+        has_role(user, role) or (bool(teams) and all(has_role(user, role, team=t) for t in teams))
+        for role in PRICE_READERS
+    )
+
+
+def can_read_prices(user: User, rfq: Rfq) -> bool:
+    """Whether `user` may read the prices of quotes on `rfq`: nobody may while it is sealed and unopened."""
+    return not rfq.prices_hidden and reads_prices(user, teams_of(rfq))
+
+
+def can_read_order_prices(user: User, order: PurchaseOrder) -> bool:
+    """Prices of an order: those who take part in buying, not those who only receive."""
+    return reads_prices(user, teams_of(order))
+
+
+def is_live(rfq: Rfq) -> bool:
+    return rfq.status in OPEN_RFQ

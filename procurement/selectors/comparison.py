@@ -1,0 +1,270 @@
+"""Quotes side by side: one currency at a dated rate, tax apart, per card, per warranted year, weak points named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from core.errors import InvalidTransition
+from core.exchange import MissingRate, rate_on
+from core.messages import Message, msg
+from core.money import ExchangeRate, Money
+from core.organisation import organisation, today
+from procurement.models import Quote, Rfq
+from procurement.models.rfqs import CriterionKind
+from procurement.states import QuoteStatus
+from procurement.totals import DocumentTotals
+from procurement.warranty_rules import Flag, red_flags
+
+COMPARED = (QuoteStatus.SUBMITTED, QuoteStatus.SELECTED, QuoteStatus.NOT_SELECTED)
+CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How one asked line is answered: accelerators offered, and in how many items of how many."""
+
+    position: int
+    asked: int
+    offered: int
+    packs: str  # "5 × 8 = 40"; empty when not offered
+
+    @property
+    def is_met(self) -> bool:
+        return self.offered >= self.asked
+
+
+@dataclass(slots=True)
+class Row:
+    """One quote, normalised. None where something is not known: never zero."""
+
+    quote: Quote
+    totals: DocumentTotals
+    rate: ExchangeRate | None
+    net: Money | None  # base currency, without tax
+    tax: Money | None
+    gross: Money | None
+    accelerators: int
+    coverage: tuple[Coverage, ...]
+    per_accelerator: Money | None
+    per_warranted_year: Money | None  # net, per accelerator and year of warranty
+    flags: tuple[Flag, ...]
+    notes: tuple[Message, ...]
+    scores: dict[str, Decimal] = field(default_factory=dict)
+    score: Decimal | None = None
+    rank: int | None = None
+    price_rank: int | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Every asked line is answered in full and the price could be converted."""
+        return self.net is not None and all(line.is_met for line in self.coverage)
+
+    @property
+    def months(self) -> int:
+        return self.quote.warranty.months
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as frozen with an award: amounts as strings."""
+        return {
+            "quote": self.quote.pk,
+            "vendor": self.quote.vendor.name,
+            "revision": self.quote.revision,
+            "content_hash": self.quote.content_hash,
+            "own_net": str(self.totals.net),
+            "own_tax": str(self.totals.tax),
+            "own_gross": str(self.totals.gross),
+            "net": _text(self.net),
+            "tax": _text(self.tax),
+            "gross": _text(self.gross),
+            "rate": None
+            if self.rate is None
+            else [
+                self.rate.base,
+                self.rate.quote,
+                str(self.rate.rate),
+                self.rate.as_of.isoformat(),
+            ],
+            "accelerators": self.accelerators,
+            "complete": self.is_complete,
+            "per_accelerator": _text(self.per_accelerator),
+            "per_warranted_year": _text(self.per_warranted_year),
+            "warranty_months": self.months,
+            "lead_time_days": self.quote.lead_time_days,
+            "flags": [flag.code for flag in self.flags],
+            "score": None if self.score is None else str(self.score),
+            "rank": self.rank,
+        }
+
+
+def _text(value: Money | None) -> str | None:
+    return None if value is None else f"{value.amount} {value.currency}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rows by rank, unranked ones last."""
+
+    rfq: Rfq
+    currency: str
+    rows: tuple[Row, ...]
+    weights: dict[str, int]
+
+    @property
+    def best(self) -> Row | None:
+        return next((row for row in self.rows if row.rank == 1), None)
+
+    @property
+    def cheapest(self) -> Row | None:
+        return next((row for row in self.rows if row.price_rank == 1), None)
+
+
+def compare(rfq: Rfq) -> Comparison:
+    """Every standing quote of `rfq`, normalised and ranked. Constant number of queries.
+
+    Raises InvalidTransition while the bids are sealed, whoever asks.
+    """
+    if rfq.prices_hidden:
+        raise InvalidTransition(msg("The bids of %(rfq)s are sealed", rfq=rfq.number))
+    base = organisation().currency
+    lines = list(rfq.lines.all())
+    quotes = (
+        rfq.quotes.filter(status__in=COMPARED)
+        .select_related("vendor", "warranty", "rfq")
+        .prefetch_related("lines")
+    )
+    rates = _rates(rfq, base, {quote.currency for quote in quotes})
+    rows = [_row(rfq, quote, lines, base, rates.get(quote.currency)) for quote in quotes]
+    weights = {criterion.kind: criterion.weight for criterion in rfq.criteria.all()}
+    _rank(rows, weights)
+    ordered = sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, row.quote.vendor.name))
+    return Comparison(rfq, base, tuple(ordered), weights)
+
+
+def _rates(rfq: Rfq, base: str, currencies: set[str]) -> dict[str, ExchangeRate]:
+    """The rates frozen at the opening; today's where the RFQ was not opened yet. A missing one is left out."""
+    found = {}
+    for currency in currencies:
+        frozen = rfq.rates.get(currency)
+        if frozen:
+            found[currency] = ExchangeRate(
+                frozen["base"],
+                frozen["quote"],
+                Decimal(frozen["rate"]),
+                date.fromisoformat(frozen["as_of"]),
+                frozen["source"],
+            )
+            continue
+        try:
+            found[currency] = rate_on(currency, base, today())
+        except MissingRate:
+            continue
+    return found
+
+
+def _row(rfq: Rfq, quote: Quote, asked: list[Any], base: str, rate: ExchangeRate | None) -> Row:
+    totals = quote.totals()
+    lines = list(quote.lines.all())
+    coverage = []
+    for line in asked:
+        answering = [row for row in lines if row.rfq_line_id == line.pk]
+        coverage.append(
+            Coverage(
+                line.position,
+                line.accelerators,
+                sum(row.accelerators for row in answering),
+                " + ".join(
+                    f"{int(row.quantity)} × {row.accelerators_per_item} = {row.accelerators}"
+                    for row in answering
+                ),
+            )
+        )
+    cards = sum(row.accelerators for row in lines if row.rfq_line_id is not None)
+    net = _in_base(totals.net, base, rate)
+    per_card = None if net is None or not cards else Money(net.amount / cards, base).rounded()
+    months = quote.warranty.months
+    per_year = (
+        None
+        if net is None or not cards
+        else Money(net.amount / cards / Decimal(months) * 12, base).rounded()
+    )
+    notes = []
+    if rate is None:
+        notes.append(msg("There is no exchange rate from %(currency)s", currency=quote.currency))
+    notes += [
+        msg(
+            "Line %(line)s: %(offered)s of %(asked)s accelerators offered; the rest has no price",
+            line=part.position,
+            offered=part.offered,
+            asked=part.asked,
+        )
+        for part in coverage
+        if not part.is_met
+    ]
+    if quote.is_expired:
+        notes.append(msg("Expired on %(day)s", day=quote.valid_until.isoformat()))
+    return Row(
+        quote=quote,
+        totals=totals,
+        rate=rate,
+        net=net,
+        tax=_in_base(totals.tax, base, rate),
+        gross=_in_base(totals.gross, base, rate),
+        accelerators=cards,
+        coverage=tuple(coverage),
+        per_accelerator=per_card,
+        per_warranted_year=per_year,
+        flags=red_flags(quote.warranty.terms(rfq.warranty_months)),
+        notes=tuple(notes),
+    )
+
+
+def _in_base(money: Money, base: str, rate: ExchangeRate | None) -> Money | None:
+    if money.currency == base:
+        return money
+    return None if rate is None else money.convert(rate)
+
+
+def _rank(rows: list[Row], weights: dict[str, int]) -> None:
+    """Score complete quotes from 0 to 100 on each criterion; the best of each gets 100."""
+    complete = [row for row in rows if row.is_complete]
+    if not complete:
+        return
+    low: dict[str, Callable[[Row], Decimal]] = {
+        CriterionKind.PRICE: lambda row: _amount(row.per_accelerator),
+        CriterionKind.WARRANTY_PRICE: lambda row: _amount(row.per_warranted_year),
+        CriterionKind.LEAD_TIME: lambda row: Decimal(row.quote.lead_time_days + 1),
+    }
+    for kind, value in low.items():
+        best = min(value(row) for row in complete)
+        for row in complete:
+            row.scores[kind] = _score(best, value(row))
+    most = Decimal(max(row.months for row in complete))
+    for row in complete:
+        row.scores[CriterionKind.WARRANTY] = _score(Decimal(row.months), most)
+        row.score = sum(
+            (row.scores[kind] * weight for kind, weight in weights.items()), Decimal(0)
+        ) / Decimal(100)
+        row.score = row.score.quantize(CENT, rounding=ROUND_HALF_UP)
+    for rank, row in enumerate(sorted(complete, key=_by_score), 1):
+        row.rank = rank
+    for rank, row in enumerate(sorted(complete, key=lambda row: _amount(row.net)), 1):
+        row.price_rank = rank
+
+
+def _by_score(row: Row) -> tuple[Decimal, Decimal, int]:
+    return -(row.score or Decimal(0)), _amount(row.net), row.quote.pk
+
+
+def _amount(value: Money | None) -> Decimal:
+    return Decimal(0) if value is None else value.amount
+
+
+def _score(better: Decimal, worse: Decimal) -> Decimal:
+    """100 for the best, in proportion below it; a price of 0 beats every other price."""
+    if worse == 0:
+        return Decimal(100)
+    return (better / worse * 100).quantize(CENT, rounding=ROUND_HALF_UP)

@@ -1,0 +1,84 @@
+"""Serial numbers as people paste them: folded for comparison, checked for duplicates. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from core.errors import InputError
+from core.messages import msg
+
+MAX_LENGTH = 64
+
+
+def fold(text: str) -> str:
+    """`text` for comparison: full-width forms made narrow, case and all white space removed."""
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text)).casefold()
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Serials from a pasted list: separated by line ends, commas, semicolons, tabs or spaces; empty ones dropped."""
+    parts = re.split(r"[\s,;，；、]+", unicodedata.normalize("NFKC", text))
+    return tuple(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitEntry:
+    """One unit as it was scanned: its own serial, and what else the label or the tool said."""
+
+    serial: str
+    uuid: str = ""
+    node_serial: str = ""
+    slot: str = ""
+
+
+def parse_units(text: str) -> tuple[UnitEntry, ...]:
+    """One unit a line: `serial[, UUID[, server serial[, slot]]]`, separated by comma or tab.
+
+    Raises InputError naming the line that has more than four columns or a serial that is too long.
+    """
+    units = []
+    for number, line in enumerate(unicodedata.normalize("NFKC", text).splitlines(), 1):
+        if not line.strip():
+            continue
+        cells = [cell.strip() for cell in re.split(r"[,;\t、]", line)]
+        if len(cells) > 4 or not cells[0] or len(cells[0]) > MAX_LENGTH:
+            raise InputError(
+                "units",
+                msg(
+                    "Line %(line)s is not “serial, UUID, server serial, slot”: %(text)s",
+                    line=number,
+                    text=line.strip()[:80],
+                ),
+                value=line.strip()[:80],
+                limit=MAX_LENGTH,
+            )
+        units.append(UnitEntry(*cells))
+    return tuple(units)
+
+
+def refuse_duplicates(serials: Iterable[str], *, field: str = "units") -> None:
+    """Raise InputError naming both positions when a serial is in the list twice (case, spaces and width folded)."""
+    seen: dict[str, int] = {}
+    for position, serial in enumerate(serials, 1):
+        key = fold(serial)
+        if not key:
+            raise InputError(
+                field,
+                msg("The serial number at position %(position)s is empty", position=position),
+                value=position,
+            )
+        if key in seen:
+            raise InputError(
+                field,
+                msg(
+                    "Serial number %(serial)s is listed twice, at positions %(first)s and %(second)s",
+                    serial=serial.strip(),
+                    first=seen[key],
+                    second=position,
+                ),
+                value=serial.strip(),
+            )
+        seen[key] = position

@@ -1,0 +1,269 @@
+"""Evidence files: stored with their hash, read in the background, bound to units by serial number or UUID."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, cast
+
+from django.core.files.base import File
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from catalog.models import Accelerator
+from core.audit import record
+from core.errors import DomainError, InputError
+from core.files import EVIDENCE_TYPES, store_upload
+from core.jobs import submit
+from core.messages import Message, msg
+from core.models import User
+from procurement.coverage import covered_seconds
+from procurement.evidence.policy import EvidenceContext
+from procurement.evidence.read import read_evidence
+from procurement.evidence.types import DeviceEvidence, Evidence, Severity, Verdict
+from procurement.evidence.verdict import worst
+from procurement.models import Asset, Delivery, EvidenceFile, UnitVerdict
+from procurement.models.assets import AssetKind
+from procurement.models.evidence import EvidenceState
+from procurement.serials import fold
+from procurement.services.assets import name_device
+from procurement.services.burn_in import lock_delivery, open_runs, refresh_runs
+
+READ_TASK = "procurement.tasks.read_evidence_file"
+
+
+class SameFile(DomainError):
+    """The same bytes are here already, for the same server."""
+
+    code = "same_file"
+
+
+@transaction.atomic
+def upload_evidence(
+    *, delivery_id: int, upload: File[Any], by: User, node_id: int | None = None
+) -> EvidenceFile:
+    """Keep a file and queue its reading. Raises SameFile (409) or InputError (type, size, another delivery's server).
+
+    The same file for another server or delivery is kept and flagged on both: one log does not prove two servers.
+    """
+    delivery = lock_delivery(delivery_id, action="upload_evidence", by=by)
+    node = None
+    if node_id is not None:
+        node = Asset.objects.filter(
+            pk=node_id, kind=AssetKind.NODE, receipt_line__delivery=delivery
+        ).first()
+        if node is None:
+            raise InputError("node_id", msg("This server is not of this delivery"), value=node_id)
+    stored = store_upload(upload, by=by, allowed=EVIDENCE_TYPES, field="file")
+    try:
+        with transaction.atomic():
+            evidence = EvidenceFile.objects.create(
+                delivery=delivery, node=node, file=stored, sha256=stored.sha256, created_by=by
+            )
+    except IntegrityError:
+        raise SameFile(msg("%(name)s was uploaded for this already", name=stored.name)) from None
+    record(
+        "evidence.uploaded", on=evidence, by=by, name=stored.name, sha256=stored.sha256,
+        size=stored.size, delivery=delivery.note_number,
+    )  # fmt: skip
+    evidence.job = submit(READ_TASK, evidence.pk, key=f"evidence:{evidence.pk}", owner=by)
+    evidence.save(update_fields=["job"])
+    return evidence
+
+
+def context_for(delivery: Delivery) -> EvidenceContext:
+    """What was ordered, for the readers that compare identity."""
+    line = (
+        delivery.order.lines.filter(accelerators_per_item__gt=0, receipts__delivery=delivery)
+        .order_by("position")
+        .first()
+    )
+    order: dict[str, Any] = {"condition": "new"}
+    if line is not None:
+        known = Accelerator.objects.filter(slug=line.accelerator_slug).first()
+        if known is not None:
+            order["ordered_model"] = known.name
+    return EvidenceContext.from_json({"order_context": order})
+
+
+def read_file(*, evidence_id: int, report: Callable[[int, Message], None]) -> EvidenceFile:
+    """Read one file, judge it, bind its devices to delivered units, and update the open runs. Safe to repeat."""
+    evidence = EvidenceFile.objects.select_related("file", "delivery__order").get(pk=evidence_id)
+    report(5, msg("Reading the file"))
+    # Outside the transaction: a file of hundreds of MB takes a while.
+    with evidence.file.file.open("rb") as stream:
+        found = read_evidence(cast(BinaryIO, stream), context=context_for(evidence.delivery))
+    report(80, msg("Binding devices to serial numbers"))
+    with transaction.atomic():
+        Delivery.objects.select_for_update().get(pk=evidence.delivery_id)
+        evidence = EvidenceFile.objects.select_related("file", "delivery", "node").get(
+            pk=evidence_id
+        )
+        if evidence.locked_at is not None:
+            return evidence
+        evidence.state = EvidenceState.READ
+        evidence.format = found.format
+        evidence.verdict = found.verdict.value
+        evidence.result = found.to_json()
+        evidence.policy_version = found.policy_version
+        evidence.reader_version = found.reader_version
+        evidence.read_at = timezone.now()
+        evidence.save()
+        named = _bind(evidence, found)
+        if named:
+            _bind_again(evidence, named)
+        _flag_twins(evidence)
+        record(
+            "evidence.read", on=evidence, by=None, format=found.format, verdict=found.verdict.value,
+            devices=len(found.devices), bound=evidence.verdicts.count(),
+        )  # fmt: skip
+        refresh_runs(open_runs(evidence.delivery))
+    return evidence
+
+
+@dataclass
+class _Bound:
+    asset: Asset
+    by: str
+    devices: list[DeviceEvidence] = field(default_factory=list)
+
+
+def _units(delivery: Delivery) -> dict[tuple[str, str], Asset]:
+    """Delivered units by ("serial", folded) and ("uuid", folded)."""
+    found: dict[tuple[str, str], Asset] = {}
+    for asset in Asset.objects.filter(receipt_line__delivery=delivery).exclude(status="voided"):
+        found["serial", asset.folded_serial] = asset
+        if asset.uuid:
+            found["uuid", asset.uuid] = asset
+    return found
+
+
+def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
+    """Write the verdicts of `found` per unit and the flags of the file. Returns units whose UUID became known."""
+    units = _units(evidence.delivery)
+    bound: dict[int, _Bound] = {}
+    named: list[Asset] = []
+    flags: list[Message] = []
+    foreign: list[str] = []
+    nameless = 0
+    for device in found.devices:
+        asset, how = _match(device, units)
+        if asset is None:
+            identity = device.serial or device.uuid
+            if identity is None:
+                nameless += 1
+            else:
+                foreign.append(identity)
+            continue
+        if evidence.node_id is not None and asset.parent_id not in (None, evidence.node_id):
+            flags.append(
+                msg("%(serial)s is in another server than this file is for", serial=asset.serial)
+            )
+            continue
+        uuid = fold(device.uuid or "")
+        if how == "serial" and uuid:
+            if asset.uuid is None and ("uuid", uuid) not in units:
+                name_device(asset, uuid, evidence_sha256=evidence.sha256)
+                units["uuid", uuid] = asset
+                named.append(asset)
+            elif asset.uuid != uuid:
+                flags.append(
+                    msg(
+                        "%(serial)s shows another UUID than the one noted for it",
+                        serial=asset.serial,
+                    )
+                )
+                continue
+        bound.setdefault(asset.pk, _Bound(asset, how)).devices.append(device)
+    if foreign:
+        flags.append(
+            msg(
+                "%(n)s devices of the file were not delivered here: %(serials)s",
+                n=len(foreign),
+                serials=", ".join(foreign[:8]),
+            )
+        )
+    if nameless:
+        flags.append(
+            msg(
+                "%(n)s devices have neither serial number nor UUID: they prove nothing about a unit",
+                n=nameless,
+            )
+        )
+    UnitVerdict.objects.filter(evidence=evidence).delete()
+    UnitVerdict.objects.bulk_create(_verdict(evidence, found, entry) for entry in bound.values())
+    evidence.flags = [flag.to_json() for flag in flags]
+    evidence.save(update_fields=["flags"])
+    return named
+
+
+def _match(device: DeviceEvidence, units: dict[tuple[str, str], Asset]) -> tuple[Asset | None, str]:
+    """The unit a device is, by its serial number, else by its UUID; never by its index."""
+    if device.serial:
+        return units.get(("serial", fold(device.serial))), "serial"
+    if device.uuid:
+        return units.get(("uuid", fold(device.uuid))), "uuid"
+    return None, ""
+
+
+def _verdict(evidence: EvidenceFile, found: Evidence, entry: _Bound) -> UnitVerdict:
+    verdict = worst(device.verdict for device in entry.devices)
+    reasons = [reason.to_json() for device in entry.devices for reason in device.reasons]
+    # What concerns the file as a whole (unsafe content, a missing part, a device lost without a name) holds for each
+    # of its units: none passes on such a file.
+    doubts = [
+        finding
+        for finding in found.findings
+        if finding.severity is Severity.BLOCKING and finding.device is None
+    ]
+    if found.verdict in (Verdict.REJECT, Verdict.RETEST):
+        verdict = worst([verdict, found.verdict])
+    elif verdict in (Verdict.PASS, Verdict.WARN) and (
+        doubts or found.complete is False or found.verdict is Verdict.INCONCLUSIVE
+    ):
+        verdict = Verdict.INCONCLUSIVE
+    reasons += [
+        {**doubt.to_json(), "rule": doubt.code, "verdict": verdict.value} for doubt in doubts
+    ]
+    first = entry.devices[0]
+    return UnitVerdict(
+        evidence=evidence,
+        asset=entry.asset,
+        bound_by=entry.by,
+        verdict=verdict.value,
+        reasons=reasons,
+        figures={"host": first.host, "index": first.index, **dict(first.figures)},
+        covered_seconds=min(covered_seconds(found, device) for device in entry.devices),
+    )
+
+
+def _bind_again(evidence: EvidenceFile, named: Iterable[Asset]) -> None:
+    """Files read before a UUID was known may speak of its unit after all."""
+    others = EvidenceFile.objects.filter(
+        delivery=evidence.delivery_id, state=EvidenceState.READ, locked_at=None
+    ).exclude(pk=evidence.pk)
+    uuids = {asset.uuid for asset in named}
+    for other in others.select_related("delivery", "node", "file"):
+        if other.result and uuids & {fold(gpu.get("uuid") or "") for gpu in other.result["gpus"]}:
+            _bind(other, Evidence.from_json(other.result))
+            _flag_twins(other)
+
+
+def _flag_twins(evidence: EvidenceFile) -> None:
+    """Flag the same bytes under another server or delivery, on both rows."""
+    twins = list(
+        EvidenceFile.objects.filter(sha256=evidence.sha256)
+        .exclude(pk=evidence.pk)
+        .select_related("delivery", "node", "file")
+    )
+    for twin in twins:
+        for one, other in ((evidence, twin), (twin, evidence)):
+            text = msg(
+                "The same file was uploaded for %(place)s too",
+                place=str(other.node or other.delivery.note_number),
+            ).to_json()
+            if text not in one.flags and one.locked_at is None:
+                one.flags = [*one.flags, text]
+                one.save(update_fields=["flags"])
+    if twins:
+        record("evidence.flagged", on=evidence, by=None, twins=[twin.pk for twin in twins])

@@ -1,0 +1,535 @@
+"""Quotes: recorded as they came, versioned, never edited."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from django.core.files.base import File
+from django.db import transaction
+from django.db.models import Max
+
+from core.audit import record
+from core.errors import DomainError, InputError, InvalidTransition
+from core.files import store_upload
+from core.messages import msg
+from core.models import User
+from core.money import CURRENCIES, minor_digits
+from procurement.models import (
+    PriceBreak,
+    Quote,
+    QuoteAttachment,
+    QuoteLine,
+    Rfq,
+    Vendor,
+    WarrantyTerms,
+)
+from procurement.models.quotes import LineKind, ServiceLevel, Warrantor
+from procurement.services.moves import move, need_reason, take, touch
+from procurement.states import OrderStatus, QuoteStatus, RfqStatus, VendorStatus
+from procurement.totals import Break, TaxMode, check_breaks, price_at
+from procurement.warranty_rules import StartTrigger
+
+LINE_FIELDS = (
+    "kind", "description", "manufacturer", "part_number", "quantity", "unit", "unit_price",
+    "tax_rate", "serialised", "accelerator_slug", "accelerators_per_item",
+)  # fmt: skip
+WARRANTY_FIELDS = tuple(
+    field.name for field in WarrantyTerms._meta.concrete_fields if field.name not in ("id", "quote")
+)
+
+
+class QuoteExpired(DomainError):
+    """The quote's last valid day is over."""
+
+    code = "quote_expired"
+
+
+def require_valid(quote: Quote) -> None:
+    """Raise QuoteExpired when the quote is no longer valid where its vendor is."""
+    if quote.is_expired:
+        raise QuoteExpired(
+            msg(
+                "The quote of %(vendor)s was valid until %(day)s: it has expired",
+                vendor=quote.vendor.name,
+                day=quote.valid_until.isoformat(),
+            )
+        )
+
+
+@transaction.atomic
+def record_quote(
+    *,
+    rfq_id: int,
+    vendor_id: int,
+    by: User,
+    currency: str,
+    valid_until: date,
+    lead_time_days: int,
+    lines: Sequence[Mapping[str, Any]],
+    warranty: Mapping[str, Any],
+    tax_mode: str = TaxMode.DOCUMENT,
+    files: Sequence[File[Any]] = (),
+    reference: str = "",
+    incoterm: str = "",
+    payment_terms: str = "",
+    notes: str = "",
+    version: int | None = None,
+) -> Quote:
+    """Record a vendor's quote; a standing one of the same vendor is superseded. After the deadline it is kept as late.
+
+    Each line is a mapping with `description`, `kind`, `quantity`, `unit_price` or `breaks` (from_quantity,
+    to_quantity, unit_price), and optionally `rfq_line` (position), `tax_rate` (share), `unit`, `serialised`,
+    `accelerators_per_item`, `accelerator_slug`, `manufacturer`, `part_number`. Raises NotPermitted, InvalidTransition
+    or InputError naming the line.
+    """
+    rfq: Rfq = take(Rfq.objects.all(), rfq_id, action="record_quote", by=by, version=version)
+    invitation = rfq.invitations.select_related("vendor").filter(vendor=vendor_id).first()
+    if invitation is None:
+        raise InputError("vendor_id", msg("This vendor was not invited"), value=vendor_id)
+    vendor = invitation.vendor
+    if vendor.status != VendorStatus.ACTIVE:
+        raise InvalidTransition(msg("%(vendor)s is blocked", vendor=vendor.name))
+    late = rfq.is_due or rfq.status != RfqStatus.OPEN
+    quote = Quote(
+        rfq=rfq,
+        vendor=vendor,
+        currency=_currency(currency),
+        tax_mode=_tax_mode(tax_mode),
+        valid_until=valid_until,
+        lead_time_days=_whole("lead_time_days", lead_time_days, least=0, most=3650),
+        reference=reference[:80],
+        incoterm=incoterm[:40],
+        payment_terms=payment_terms[:200],
+        notes=notes,
+        created_by=by,
+    )
+    if quote.is_expired:
+        raise InputError(
+            "valid_until",
+            msg("The quote's last valid day is past"),
+            value=valid_until,
+        )
+    standing = None if late else _standing(rfq, vendor)
+    if standing is not None:
+        move(standing, QuoteStatus.SUPERSEDED, by=by, action="quote.superseded")
+        quote.supersedes = standing
+    quote.status = QuoteStatus.LATE if late else QuoteStatus.SUBMITTED
+    quote.revision = _next_revision(rfq, vendor)
+    quote.save()
+    _add_lines(quote, lines)
+    _add_warranty(quote, warranty)
+    for upload in files:
+        QuoteAttachment.objects.create(quote=quote, file=store_upload(upload, by=by, field="files"))
+    _seal(quote)
+    touch(rfq)
+    # The trail holds hashes, no amounts: it is readable while the bids are sealed.
+    record(
+        "quote.recorded", on=quote, by=by, vendor=vendor.name, revision=quote.revision,
+        content_hash=quote.content_hash, late=late,
+    )  # fmt: skip
+    return quote
+
+
+def _standing(rfq: Rfq, vendor: Vendor) -> Quote | None:
+    return rfq.quotes.filter(vendor=vendor, status=QuoteStatus.SUBMITTED).first()
+
+
+def _next_revision(rfq: Rfq, vendor: Vendor) -> int:
+    last = rfq.quotes.filter(vendor=vendor).aggregate(last=Max("revision"))["last"]
+    return (last or 0) + 1
+
+
+def _currency(code: str) -> str:
+    if code not in CURRENCIES:
+        raise InputError(
+            "currency", msg("%(value)s is not a currency in use", value=code), value=code
+        )
+    return code
+
+
+def _tax_mode(mode: str) -> str:
+    if mode not in set(TaxMode):
+        raise InputError(
+            "tax_mode", msg("Tax is computed on the document or on each line"), value=mode
+        )
+    return str(mode)
+
+
+def _whole(field: str, value: Any, *, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InputError(
+            field,
+            msg(
+                "%(field)s is %(value)s; it must be a whole number from %(least)s to %(most)s",
+                field=field,
+                value=str(value),
+                least=least,
+                most=most,
+            ),
+            value=value,
+            limit=most,
+        )
+    return value
+
+
+def exact(field: str, value: Any, *, digits: int, line: int) -> Decimal:
+    """`value` as a Decimal of at most `digits` places, at least 0. Floats are refused: they are not exact."""
+    if isinstance(value, float) or isinstance(value, bool):
+        raise InputError(
+            field, msg("Line %(line)s: send %(field)s as text, not as a float", line=line, field=field),
+            value=value,
+        )  # fmt: skip
+    try:
+        number = Decimal(str(value))
+    except ArithmeticError as error:
+        raise InputError(
+            field,
+            msg("Line %(line)s: %(field)s is not a number: %(value)s", line=line, field=field,
+                value=str(value)),
+            value=value,
+        ) from error  # fmt: skip
+    if not number.is_finite() or number < 0 or number > Decimal(10) ** 12:
+        raise InputError(
+            field,
+            msg("Line %(line)s: %(field)s is out of range: %(value)s", line=line, field=field,
+                value=str(value)),
+            value=value,
+        )  # fmt: skip
+    if number != number.quantize(Decimal(1).scaleb(-digits)):
+        raise InputError(
+            field,
+            msg(
+                "Line %(line)s: %(field)s has more than %(digits)s decimal places: %(value)s",
+                line=line,
+                field=field,
+                digits=digits,
+                value=str(value),
+            ),
+            value=value,
+            limit=digits,
+        )
+    return number
+
+
+def _add_lines(quote: Quote, lines: Sequence[Mapping[str, Any]]) -> None:
+    if not lines:
+        raise InputError("lines", msg("A quote has at least one line"), value=0, limit=1)
+    asked = {line.position: line for line in quote.rfq.lines.all()}
+    rows: list[QuoteLine] = []
+    breaks: list[tuple[int, Break]] = []
+    for position, given in enumerate(lines, 1):
+        row, steps = _line(quote, position, given, asked)
+        rows.append(row)
+        breaks += [(position, step) for step in steps]
+    created = {row.position: row for row in QuoteLine.objects.bulk_create(rows)}
+    PriceBreak.objects.bulk_create(
+        PriceBreak(
+            line=created[position],
+            from_quantity=step.from_quantity,
+            to_quantity=step.to_quantity,
+            unit_price=step.unit_price,
+        )
+        for position, step in breaks
+    )
+
+
+def _line(
+    quote: Quote, position: int, given: Mapping[str, Any], asked: Mapping[int, Any]
+) -> tuple[QuoteLine, tuple[Break, ...]]:
+    quantity = exact("quantity", given.get("quantity"), digits=3, line=position)
+    if quantity <= 0:
+        raise InputError(
+            "quantity", msg("Line %(line)s: the quantity must be above 0", line=position),
+            value=quantity, limit="> 0",
+        )  # fmt: skip
+    steps = check_breaks(
+        [
+            Break(
+                _whole("from_quantity", step.get("from_quantity"), least=1, most=10**9),
+                None
+                if step.get("to_quantity") is None
+                else _whole("to_quantity", step["to_quantity"], least=1, most=10**9),
+                exact("unit_price", step.get("unit_price"), digits=6, line=position),
+            )
+            for step in given.get("breaks", ())
+        ]
+    )
+    price = given.get("unit_price")
+    if price in (None, ""):
+        if not steps:
+            raise InputError(
+                "unit_price",
+                msg("Line %(line)s has no price; a missing price is not 0", line=position),
+            )
+        unit_price = price_at(quantity, steps)
+    else:
+        unit_price = exact("unit_price", price, digits=6, line=position)
+        if steps and unit_price != price_at(quantity, steps):
+            raise InputError(
+                "unit_price",
+                msg("Line %(line)s: the unit price is not that of its price breaks", line=position),
+                value=unit_price,
+                limit=price_at(quantity, steps),
+            )
+    kind = given.get("kind")
+    if kind not in LineKind.values:
+        raise InputError(
+            "kind",
+            msg("Line %(line)s: %(value)s is not a kind of line", line=position, value=str(kind)),
+            value=kind,
+        )
+    description = " ".join(str(given.get("description", "")).split())
+    if not description:
+        raise InputError("description", msg("Line %(line)s needs a description", line=position))
+    serialised = bool(given.get("serialised", False))
+    per_item = _whole(
+        "accelerators_per_item", given.get("accelerators_per_item", 0) or 0, least=0, most=10_000
+    )
+    if (serialised or per_item) and quantity != quantity.to_integral_value():
+        raise InputError(
+            "quantity",
+            msg("Line %(line)s: items with serial numbers are counted in whole numbers",
+                line=position),
+            value=quantity,
+        )  # fmt: skip
+    rate = exact("tax_rate", given.get("tax_rate", 0), digits=5, line=position)
+    if rate > 1:
+        raise InputError(
+            "tax_rate",
+            msg("Line %(line)s: the tax rate is a share; 13 %% is 0.13", line=position),
+            value=rate, limit=1,
+        )  # fmt: skip
+    answers = given.get("rfq_line")
+    if answers is not None and answers not in asked:
+        raise InputError(
+            "rfq_line",
+            msg("Line %(line)s answers line %(value)s, which was not asked", line=position,
+                value=str(answers)),
+            value=answers,
+        )  # fmt: skip
+    rfq_line = asked.get(answers) if answers is not None else None
+    if rfq_line is not None and per_item == 0:
+        raise InputError(
+            "accelerators_per_item",
+            msg("Line %(line)s: say how many accelerators one item holds", line=position),
+            value=0, limit=1,
+        )  # fmt: skip
+    row = QuoteLine(
+        quote=quote,
+        position=position,
+        rfq_line=rfq_line,
+        kind=kind,
+        description=description[:300],
+        manufacturer=str(given.get("manufacturer", "")).strip()[:80],
+        part_number=str(given.get("part_number", "")).strip()[:80],
+        quantity=quantity,
+        unit=str(given.get("unit") or "pcs")[:20],
+        unit_price=unit_price,
+        tax_rate=rate,
+        serialised=serialised,
+        accelerator_slug=str(
+            given.get("accelerator_slug") or (rfq_line.accelerator_slug if rfq_line else "")
+        )[:80],
+        accelerators_per_item=per_item,
+    )
+    return row, steps
+
+
+def _add_warranty(quote: Quote, given: Mapping[str, Any]) -> None:
+    unknown = set(given) - set(WARRANTY_FIELDS)
+    if unknown:
+        name = sorted(unknown)[0]
+        raise InputError(name, msg("Warranty terms have no field %(name)s", name=name), value=name)
+    values = {name: value for name, value in given.items() if value is not None}
+    for name, choices in (
+        ("start_trigger", [trigger.value for trigger in StartTrigger]),
+        ("service_level", ["", *ServiceLevel.values]),
+        ("warrantor", ["", *Warrantor.values]),
+    ):
+        value = values.get(name, "")
+        if value not in choices:
+            raise InputError(
+                name,
+                msg("%(value)s is not one of %(choices)s", value=str(value),
+                    choices=", ".join(filter(None, choices))),
+                value=value,
+            )  # fmt: skip
+    values["months"] = _whole("months", values.get("months"), least=1, most=240)
+    WarrantyTerms.objects.create(quote=quote, **values)
+
+
+def compute_hash(quote: Quote) -> str:
+    """SHA-256 of everything the vendor offers, in canonical JSON."""
+    warranty = quote.warranty
+    body = {
+        "head": [
+            quote.vendor_id, quote.currency, quote.tax_mode, quote.valid_until.isoformat(),
+            quote.lead_time_days, quote.reference, quote.incoterm, quote.payment_terms, quote.notes,
+        ],
+        "lines": [
+            {
+                **{name: _plain(getattr(line, name)) for name in LINE_FIELDS},
+                "answers": line.rfq_line_id,
+                "breaks": [
+                    [step.from_quantity, step.to_quantity, _plain(step.unit_price)]
+                    for step in line.breaks.order_by("from_quantity")
+                ],
+            }
+            for line in quote.lines.order_by("position").prefetch_related("breaks")
+        ],
+        "warranty": {name: _plain(getattr(warranty, name)) for name in WARRANTY_FIELDS},
+        "files": sorted(quote.attachments.values_list("file__sha256", flat=True)),
+    }  # fmt: skip
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else value
+
+
+def _seal(quote: Quote) -> None:
+    quote = Quote.objects.select_related("warranty").get(pk=quote.pk)
+    Quote.objects.filter(pk=quote.pk).update(content_hash=compute_hash(quote))
+
+
+@transaction.atomic
+def withdraw_quote(*, quote_id: int, reason: str, by: User, version: int | None = None) -> Quote:
+    """The vendor takes its quote back, before the deadline."""
+    rfq_id = Quote.objects.values_list("rfq_id", flat=True).get(pk=quote_id)
+    rfq = Rfq.objects.select_for_update().get(pk=rfq_id)
+    quote = take(
+        Quote.objects.select_related("rfq", "vendor"), quote_id, action="withdraw", by=by,
+        version=version,
+    )  # fmt: skip
+    text = need_reason(reason)
+    if rfq.status != RfqStatus.OPEN or rfq.is_due:
+        raise InvalidTransition(msg("Quotes can no longer change after the deadline"))
+    quote.reason = text
+    quote.save(update_fields=["reason"])
+    move(quote, QuoteStatus.WITHDRAWN, by=by, action="quote.withdrawn", reason=text)
+    return quote
+
+
+@transaction.atomic
+def disqualify_quote(*, quote_id: int, reason: str, by: User, version: int | None = None) -> Quote:
+    """Take an opened quote out of the comparison for a named failing."""
+    rfq_id = Quote.objects.values_list("rfq_id", flat=True).get(pk=quote_id)
+    rfq = Rfq.objects.select_for_update().get(pk=rfq_id)
+    quote = take(
+        Quote.objects.select_related("rfq", "vendor"), quote_id, action="disqualify", by=by,
+        version=version,
+    )  # fmt: skip
+    text = need_reason(reason)
+    if rfq.status != RfqStatus.OPENED:
+        raise InvalidTransition(msg("Quotes are disqualified after the opening, before the award"))
+    quote.reason = text
+    quote.save(update_fields=["reason"])
+    move(quote, QuoteStatus.DISQUALIFIED, by=by, action="quote.disqualified", reason=text)
+    return quote
+
+
+@transaction.atomic
+def extend_quote(
+    *,
+    quote_id: int,
+    valid_until: date,
+    by: User,
+    files: Sequence[File[Any]] = (),
+    version: int | None = None,
+) -> Quote:
+    """A longer validity as the vendor confirmed it: a new version of the quote, with the same prices and terms.
+
+    A selected quote keeps its place, and draft orders follow to the new version.
+    """
+    rfq_id = Quote.objects.values_list("rfq_id", flat=True).get(pk=quote_id)
+    rfq = Rfq.objects.select_for_update().get(pk=rfq_id)
+    old = take(
+        Quote.objects.select_related("rfq", "vendor", "warranty"), quote_id, action="replace", by=by,
+        version=version,
+    )  # fmt: skip
+    if rfq.status not in (RfqStatus.OPEN, RfqStatus.OPENED, RfqStatus.AWARDED):
+        raise InvalidTransition(
+            msg("The validity of a quote is extended while bids are open or after the opening")
+        )
+    if valid_until <= old.valid_until:
+        raise InputError(
+            "valid_until",
+            msg("The new last day must be after %(day)s", day=old.valid_until.isoformat()),
+            value=valid_until,
+            limit=old.valid_until,
+        )
+    status = old.status
+    move(old, QuoteStatus.SUPERSEDED, by=by, action="quote.superseded")
+    quote = Quote.objects.create(
+        rfq=rfq,
+        vendor=old.vendor,
+        supersedes=old,
+        revision=_next_revision(rfq, old.vendor),
+        status=status,
+        valid_until=valid_until,
+        created_by=by,
+        **{
+            name: getattr(old, name)
+            for name in ("reference", "currency", "tax_mode", "lead_time_days", "incoterm",
+                         "payment_terms", "notes")
+        },
+    )  # fmt: skip
+    if quote.is_expired:
+        raise InputError(
+            "valid_until", msg("The quote's last valid day is past"), value=valid_until
+        )
+    copies = _copy_lines(old, quote)
+    WarrantyTerms.objects.create(
+        quote=quote, **{name: getattr(old.warranty, name) for name in WARRANTY_FIELDS}
+    )
+    for attachment in old.attachments.select_related("file"):
+        QuoteAttachment.objects.create(quote=quote, file=attachment.file)
+    for upload in files:
+        QuoteAttachment.objects.create(quote=quote, file=store_upload(upload, by=by, field="files"))
+    _seal(quote)
+    for order in old.orders.filter(status=OrderStatus.DRAFT):
+        for line in order.lines.select_related("quote_line"):
+            line.quote_line = copies[line.quote_line.position]
+            line.save(update_fields=["quote_line"])
+        order.quote = quote
+        order.save(update_fields=["quote"])
+        touch(order)
+    touch(rfq)
+    record(
+        "quote.extended", on=quote, by=by,
+        valid_until=[old.valid_until.isoformat(), valid_until.isoformat()],
+    )  # fmt: skip
+    return quote
+
+
+def _copy_lines(old: Quote, new: Quote) -> dict[int, QuoteLine]:
+    copies = {}
+    for line in old.lines.prefetch_related("breaks"):
+        copy = QuoteLine.objects.create(
+            quote=new,
+            position=line.position,
+            rfq_line_id=line.rfq_line_id,
+            **{name: getattr(line, name) for name in LINE_FIELDS},
+        )
+        PriceBreak.objects.bulk_create(
+            PriceBreak(
+                line=copy,
+                from_quantity=step.from_quantity,
+                to_quantity=step.to_quantity,
+                unit_price=step.unit_price,
+            )
+            for step in line.breaks.all()
+        )
+        copies[line.position] = copy
+    return copies
+
+
+def minor_unit(currency: str) -> Decimal:
+    """The smallest amount that can be paid in `currency`."""
+    return Decimal(1).scaleb(-minor_digits(currency))

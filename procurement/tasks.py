@@ -1,0 +1,30 @@
+"""Entry points for the worker: an id in, one service called."""
+
+from __future__ import annotations
+
+import structlog
+from celery import shared_task
+
+from core.errors import DomainError
+from core.jobs import Progress, job_task
+from core.models import Job
+from procurement.services.evidence import read_file
+from procurement.services.rfqs import close_rfq, due_rfqs
+
+log = structlog.get_logger(__name__)
+
+
+@job_task
+def read_evidence_file(job: Job, progress: Progress, evidence_id: int) -> None:
+    """Read an evidence file and bind what it says to units."""
+    read_file(evidence_id=evidence_id, report=progress)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def close_due_rfqs() -> None:
+    """Close RFQs whose deadline has passed. Safe to repeat; one that cannot be closed does not stop the others."""
+    for rfq_id in due_rfqs():
+        try:
+            close_rfq(rfq_id=rfq_id, by=None)
+        except DomainError as error:
+            log.warning("rfq.not_closed", rfq=rfq_id, text=str(error))

@@ -1,0 +1,212 @@
+"""Warranty arithmetic and the clauses that cost buyers money. Pure.
+
+References
+----------
+Public warranty texts (Supermicro, SGI, HP, NVIDIA) and dealers' tables as read on 2026-11-30: exclusions of "abnormal
+or unusually heavy use", terms that run from the seller's invoice date, replacement only after return.
+"""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+
+from core.errors import InputError
+from core.messages import Message, msg
+
+
+class StartTrigger(StrEnum):
+    """The event from which a warranty runs."""
+
+    ORDER = "order"
+    INVOICE = "invoice"
+    SHIPMENT = "shipment"
+    DELIVERY = "delivery"
+    POWER_ON = "power_on"
+    ACCEPTANCE = "acceptance"
+    REGISTRATION = "registration"
+
+
+BEFORE_DELIVERY = {StartTrigger.ORDER, StartTrigger.INVOICE, StartTrigger.SHIPMENT}
+
+
+def last_covered_day(start: date, months: int) -> date:
+    """The last day covered by `months` from `start` (the first day covered).
+
+    36 months from 2026-03-15 end on 2029-03-14. Where the month is too short for the day, the term ends on the
+    month's last day: 6 months from 2026-08-31 end on 2027-02-28. Raises InputError unless months >= 1.
+    """
+    if months < 1:
+        raise InputError(
+            "months",
+            msg("A warranty lasts at least one month, got %(value)s", value=months),
+            value=months,
+            limit=1,
+        )
+    index = start.year * 12 + start.month - 1 + months
+    year, month = divmod(index, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    if start.day > last:
+        return date(year, month + 1, last)
+    return date(year, month + 1, start.day) - timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a vendor offers, as far as the flags need it. None means that the quote does not say."""
+
+    start_trigger: StartTrigger
+    months: int
+    labour_months: int | None
+    onsite_months: int | None
+    doa_days: int | None
+    doa_from_delivery: bool | None
+    advance_replacement: bool | None
+    burn_in_permitted: bool | None
+    continuous_use_permitted: bool | None
+    replacement_new: bool | None
+    new_parts_only: bool | None
+    transferable: bool | None
+    fix_hours: int | None
+    exclusions: str
+    minimum_months: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One weak point. `severe` ones cost the buyer the claim, others weaken it."""
+
+    code: str
+    severe: bool
+    message: Message
+
+
+HEAVY_USE = (
+    "heavy use",
+    "heavy load",
+    "24x7",
+    "24×7",
+    "mining",
+    "高负荷",
+    "超负荷",
+    "重负载",
+    "挖矿",
+)
+HUMAN_DAMAGE = ("human", "misuse", "mishandling", "人为", "使用不当")
+TESTING = ("improper testing", "stress test", "burn-in", "压力测试", "烤机", "老化测试")
+DOA_MINIMUM_DAYS = 14  # transit slack + installation + 72 h + working days to report
+
+
+def _says(text: str, words: Iterable[str]) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in words)
+
+
+Rule = tuple[str, bool, Callable[[Terms], bool], Message]
+RULES: tuple[Rule, ...] = (
+    (
+        "starts_before_delivery",
+        True,
+        lambda t: t.start_trigger in BEFORE_DELIVERY,
+        msg("The warranty runs from before delivery: transit, burn-in and delays on site are lost"),
+    ),
+    (
+        "shorter_than_asked",
+        True,
+        lambda t: t.minimum_months is not None and t.months < t.minimum_months,
+        msg("The warranty is shorter than was asked for"),
+    ),
+    (
+        "parts_only",
+        False,
+        lambda t: (
+            (t.labour_months is not None and t.labour_months < t.months)
+            or (t.onsite_months is not None and t.onsite_months < t.months)
+        ),
+        msg("Labour or work on site is covered for a shorter time than parts"),
+    ),
+    (
+        "burn_in_not_permitted",
+        True,
+        lambda t: t.burn_in_permitted is False or _says(t.exclusions, TESTING),
+        msg("A burn-in at full load is excluded or counts as misuse"),
+    ),
+    (
+        "burn_in_not_stated",
+        False,
+        lambda t: t.burn_in_permitted is None,
+        msg("It is not stated that a 72 h burn-in counts as normal use"),
+    ),
+    (
+        "heavy_use_excluded",
+        True,
+        lambda t: t.continuous_use_permitted is False or _says(t.exclusions, HEAVY_USE),
+        msg("Heavy or continuous use is excluded, which is what these cards are for"),
+    ),
+    (
+        "human_damage",
+        False,
+        lambda t: _says(t.exclusions, HUMAN_DAMAGE),
+        msg("Human damage is excluded: keep photos of unpacking and installation as proof"),
+    ),
+    (
+        "doa_short",
+        True,
+        lambda t: t.doa_days is not None and t.doa_days < DOA_MINIMUM_DAYS,
+        msg(
+            "The window for dead on arrival is under %(days)s days: the burn-in may not fit into it",
+            days=DOA_MINIMUM_DAYS,
+        ),
+    ),
+    (
+        "doa_missing",
+        False,
+        lambda t: t.doa_days is None,
+        msg("No window for dead on arrival is stated"),
+    ),
+    (
+        "doa_before_delivery",
+        False,
+        lambda t: t.doa_from_delivery is False,
+        msg("The window for dead on arrival starts before delivery"),
+    ),
+    (
+        "no_advance_replacement",
+        False,
+        lambda t: not t.advance_replacement,
+        msg("A replacement is sent only after the failed part came back"),
+    ),
+    (
+        "refurbished_replacement",
+        False,
+        lambda t: t.replacement_new is not True,
+        msg("A replacement need not be new"),
+    ),
+    (
+        "provenance_not_stated",
+        True,
+        lambda t: t.new_parts_only is not True,
+        msg("It is not stated that all parts are new, unopened and not overclocked or relabelled"),
+    ),
+    (
+        "no_fix_time",
+        False,
+        lambda t: t.fix_hours is None,
+        msg("No time to repair is promised, at most a time to respond"),
+    ),
+    (
+        "not_transferable",
+        False,
+        lambda t: t.transferable is False,
+        msg("The warranty ends when the goods change hands"),
+    ),
+)
+
+
+def red_flags(terms: Terms) -> tuple[Flag, ...]:
+    """Weak points of `terms`, severe ones first."""
+    found = [Flag(code, severe, text) for code, severe, test, text in RULES if test(terms)]
+    return tuple(sorted(found, key=lambda flag: not flag.severe))
