@@ -3,7 +3,8 @@
 import os
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.schedules import crontab
+from celery.signals import setup_logging, worker_ready
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -22,10 +23,22 @@ def use_django_logging(**kwargs: object) -> None:
     logging.config.dictConfig(settings.LOGGING)
 
 
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def show_life(**kwargs: object) -> None:
+    """The first heartbeat at once, so that /readyz need not wait for beat's first tick."""
+    app.send_task("core.tasks.heartbeat")
+
+
 # Every entry may run twice or late without harm: each task checks the database first.
 app.conf.beat_schedule = {
     "heartbeat": {"task": "core.tasks.heartbeat", "schedule": 30.0},
     "sweep-stuck-jobs": {"task": "core.tasks.sweep_jobs", "schedule": 20.0},
+    "ensure-reviews": {"task": "planning.tasks.ensure_reviews", "schedule": 60.0},
     "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
     "close-due-rfqs": {"task": "procurement.tasks.close_due_rfqs", "schedule": 60.0},
+    "prove-ledger": {"task": "planning.tasks.prove_ledger", "schedule": crontab(hour=2, minute=10)},
+    "expire-reservations": {
+        "task": "planning.tasks.expire_reservations",
+        "schedule": crontab(hour=2, minute=20),
+    },
 }

@@ -19,6 +19,7 @@ from django.db import connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.module_loading import import_string
+from kombu.exceptions import OperationalError
 
 from core.audit import act
 from core.errors import DomainError
@@ -41,7 +42,17 @@ class JobCancelled(Exception):
 
 def enqueue(path: str, *args: Any) -> None:
     """Send the task at dotted `path` after the current transaction commits. Arguments are ids."""
-    import_string(path).delay_on_commit(*args)
+    task = import_string(path)
+    transaction.on_commit(functools.partial(_send, task, args))
+
+
+def _send(task: Any, args: tuple[Any, ...]) -> None:
+    """Hand a task to the broker. What was committed stays committed when the broker is away: the sweeper hands a queued
+    job out again, and the schedule repeats the rest."""
+    try:
+        task.apply_async(args, retry=False)
+    except OperationalError as error:
+        log.error("task.not_queued", task=task.name, args=args, error=str(error))
 
 
 def submit(path: str, *args: Any, key: str, owner: User | None = None) -> Job:
@@ -204,7 +215,7 @@ def sweep() -> int:
             )
             log.error("job.given_up", job=str(job.pk), key=job.key)
             continue
-        import_string(job.task).delay(str(job.pk))
+        _send(import_string(job.task), (str(job.pk),))
         count += 1
     return count
 

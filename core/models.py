@@ -335,6 +335,9 @@ class Notice(models.Model):
         models.JSONField()
     )  # a core.messages.Message, put into the recipient's language when read
     url = models.CharField(max_length=300, blank=True)
+    attachment = models.ForeignKey(
+        "StoredFile", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )  # mailed along when small enough
     created_at = models.DateTimeField(default=timezone.now)
     read_at = models.DateTimeField(null=True, blank=True)
     mail_at = models.DateTimeField(null=True, blank=True)  # not before; null: page only

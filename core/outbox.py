@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import structlog
 from django.conf import settings
-from django.core.mail import send_mail
+from django.core.mail import EmailMessage
 from django.db import models, transaction
 from django.db.models import F
 from django.template.loader import render_to_string
@@ -17,7 +17,7 @@ from django.utils.translation import gettext, ngettext
 
 from core.audit import object_type
 from core.messages import Message
-from core.models import Notice, User
+from core.models import Notice, StoredFile, User
 
 log = structlog.get_logger(__name__)
 
@@ -25,6 +25,7 @@ log = structlog.get_logger(__name__)
 DIGEST = timedelta(minutes=15)
 # A sender that has not finished by then is taken for dead.
 LEASE = timedelta(minutes=5)
+MAX_ATTACHED = 8 * 1024 * 1024  # [B] what mail servers take without argument
 RETRY_BASE = timedelta(minutes=2)
 MAX_BACKOFF = timedelta(hours=6)
 
@@ -38,6 +39,7 @@ def notify(
     url: str = "",
     revision: str = "",
     mail: bool = True,
+    attachment: StoredFile | None = None,
 ) -> int:
     """Tell each active recipient once per (event, object, revision). Returns how many notices are new."""
     now = timezone.now()
@@ -50,6 +52,7 @@ def notify(
             revision=revision,
             message=message.to_json(),
             url=url,
+            attachment=attachment,
             mail_at=now if mail else None,
         )
         for user in {user.pk: user for user in recipients if user.is_active}.values()
@@ -91,11 +94,25 @@ def _lease(user_id: int) -> tuple[User, list[Notice]]:
     if not user.is_active:
         due.update(mail_at=None)
         return user, []
-    rows = list(due.order_by("id"))
+    rows = list(due.select_related("attachment").order_by("id"))
     Notice.objects.filter(pk__in=[row.pk for row in rows]).update(
         mail_at=now + LEASE, attempts=F("attempts") + 1
     )
     return user, rows
+
+
+def _mail(user: User, subject: str, body: str, rows: list[Notice]) -> EmailMessage:
+    """One mail; files ride along up to MAX_ATTACHED, the rest is behind the links."""
+    mail = EmailMessage(subject, body, None, [user.email])
+    room = MAX_ATTACHED
+    for row in rows:
+        stored = row.attachment
+        if stored is None or stored.size > room:
+            continue
+        with stored.file.open("rb") as content:
+            mail.attach(stored.name, content.read(), stored.content_type)
+        room -= stored.size
+    return mail
 
 
 def _send_digest(user_id: int) -> int:
@@ -119,7 +136,7 @@ def _send_digest(user_id: int) -> int:
         body = render_to_string("core/digest.txt", {"user": user, "items": items})
     leased = Notice.objects.filter(pk__in=[row.pk for row in rows])
     try:
-        send_mail(" ".join(subject.split())[:160], body, None, [user.email])
+        _mail(user, " ".join(subject.split())[:160], body, rows).send()
     except (OSError, smtplib.SMTPException) as error:
         pause = min(RETRY_BASE * 2 ** min(rows[0].attempts, 10), MAX_BACKOFF)
         leased.update(last_error=str(error)[:300], mail_at=timezone.now() + pause)

@@ -15,6 +15,7 @@ urlpatterns = [
     path("jobs/<uuid:pk>/cancel/", views.job_cancel, name="job-cancel"),
     path("jobs/<uuid:pk>/retry/", views.job_retry, name="job-retry"),
     path("audit/", views.audit_list, name="audit-list"),
+    path("audit/export.<str:kind>", views.audit_export, name="audit-export"),
     path("audit/<int:pk>/", views.audit_detail, name="audit-detail"),
     path("preferences/", views.preferences, name="preferences"),
     path("theme/", views.set_theme, name="set-theme"),

@@ -11,6 +11,7 @@ from planning.models.budgets import Budget, BudgetChange, LedgerEntry
 from planning.models.delegations import Delegation
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
+from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
 from planning.models.studies import Study
 
 __all__ = [
@@ -21,10 +22,13 @@ __all__ = [
     "Budget",
     "BudgetChange",
     "CapacityRequest",
+    "CapacityReview",
     "Delegation",
     "LedgerEntry",
     "PlanChoice",
     "RequestRevision",
+    "ReviewReport",
+    "ReviewSnapshot",
     "Study",
     "Vote",
 ]

@@ -61,10 +61,26 @@ def steps_with_facts(steps: QuerySet[ApprovalStep]) -> QuerySet[ApprovalStep]:
 
 @dataclass(frozen=True, slots=True)
 class InboxItem:
-    """A step that waits for this person."""
+    """A step that waits for this person, and the earlier revision that was approved or submitted last."""
 
     step: ApprovalStep
     mandate: Mandate
+    before: RequestRevision | None
+
+    @property
+    def amount_change(self) -> float | None:
+        """Relative change of the amount against the earlier revision, in the base currency; None when unknown. [1]"""
+        old, new = getattr(self.before, "plan", None), self.step.revision.plan
+        if old is None or old.base_currency != new.base_currency or not old.base_amount:
+            return None
+        return float(new.base_amount / old.base_amount - 1)
+
+    @property
+    def days_later(self) -> int | None:
+        """How much later than in the earlier revision it is needed. [days]"""
+        if self.before is None:
+            return None
+        return (self.step.revision.need_by - self.before.need_by).days
 
 
 def inbox(user: User) -> list[InboxItem]:
@@ -77,13 +93,35 @@ def inbox(user: User) -> list[InboxItem]:
             revision__request__in=CapacityRequest.objects.visible_to(user).values("pk"),
         )
     ).order_by("opened_at", "pk")
+    pending = pending.prefetch_related(
+        Prefetch(
+            "revision__request__revisions",
+            RequestRevision.objects.select_related("plan").prefetch_related("steps__votes"),
+        )
+    )
     found = []
     for step in pending:
         mandate = mandates.for_step(step)
         if isinstance(mandate, Message) or has_voted(user, mandate, group_of(step)):
             continue
-        found.append(InboxItem(step, mandate))
+        found.append(InboxItem(step, mandate, _before(step.revision)))
     return found
+
+
+def _before(revision: RequestRevision) -> RequestRevision | None:
+    """As last_approved, over revisions that are loaded."""
+    earlier = [
+        other
+        for other in revision.request.revisions.all()
+        if other.number < revision.number and other.is_frozen
+    ]
+    earlier.sort(key=lambda other: -other.number)
+    for other in earlier:
+        if any(
+            vote.decision == "approve" for step in other.steps.all() for vote in step.votes.all()
+        ):
+            return other
+    return earlier[0] if earlier else None
 
 
 def group_of(step: ApprovalStep) -> list[ApprovalStep]:

@@ -8,9 +8,13 @@ from decimal import Decimal
 
 from django.db.models import QuerySet, Sum
 
+from core.exchange import convert
 from core.money import Money
+from core.organisation import organisation, today
+from core.quarters import Quarter
 from planning.models.budgets import Bucket, Budget, LedgerEntry
-from planning.models.requests import CapacityRequest
+from planning.models.plans import PlanChoice
+from planning.models.requests import CapacityRequest, RequestQuerySet
 
 ZERO = Decimal(0)
 
@@ -90,6 +94,70 @@ class BudgetEffect:
     @property
     def fits(self) -> bool:
         return self.after >= 0
+
+
+def effects(plans: Iterable[PlanChoice], quarter: Quarter) -> dict[int, BudgetEffect]:
+    """Effect by plan id, each against its team's budget of `quarter`. A fixed number of queries."""
+    plans = list(plans)
+    rows = {
+        (row.team_id, row.kind): row
+        for row in Budget.objects.filter(
+            fiscal_year=quarter.year,
+            quarter=quarter.q,
+            team__in={plan.revision.request.team_id for plan in plans},
+        ).select_related("team")
+    }
+    sums = balances(rows.values())
+    found = {}
+    for plan in plans:
+        budget = rows.get((plan.revision.request.team_id, plan.spend_kind))
+        currency = budget.currency if budget else plan.base_currency
+        found[plan.pk] = BudgetEffect(
+            budget=budget,
+            label=str(quarter),
+            before=sums[budget.pk] if budget else Balance(currency),
+            amount=plan_in(plan, currency),
+        )
+    return found
+
+
+def plan_in(plan: PlanChoice, currency: str) -> Money:
+    """The plan's amount in a budget's currency: at the frozen rate where that leads there, else at today's."""
+    if plan.currency == currency:
+        return plan.money.rounded()
+    if plan.base_currency == currency:
+        return plan.base_money.rounded()
+    return convert(plan.money, currency, today())
+
+
+@dataclass(frozen=True, slots=True)
+class Precedent:
+    """An earlier request of the same kind, and what was spent on it so far (None: nothing yet)."""
+
+    request: CapacityRequest
+    spent: Money | None
+
+
+def similar(request: CapacityRequest, readable: RequestQuerySet) -> list[Precedent]:
+    """The last five approved requests of the same kind that the reader may see, spending in today's base currency."""
+    past = list(
+        readable.filter(kind=request.kind, status__in=["approved", "sourcing", "fulfilled"])
+        .exclude(pk=request.pk)
+        .with_current()
+        .order_by("-number")[:5]
+    )
+    currency = organisation().currency
+    spent: dict[int, Money] = {}
+    rows = (
+        LedgerEntry.objects.filter(request__in=past, bucket=Bucket.ACTUAL)
+        .order_by()
+        .values_list("request_id", "budget__currency")
+        .annotate(total=Sum("amount"))
+    )
+    for pk, own, total in rows:
+        amount = convert(Money(Decimal(total), own), currency, today())
+        spent[pk] = spent[pk] + amount if pk in spent else amount
+    return [Precedent(row, spent.get(row.pk)) for row in past]
 
 
 def entries(budget: Budget) -> QuerySet[LedgerEntry]:

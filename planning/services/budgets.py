@@ -20,6 +20,7 @@ from core.messages import msg
 from core.models import Team, User
 from core.money import ExchangeRate, Money, round_amount
 from core.organisation import organisation, quarter_at, today
+from core.outbox import notify
 from core.policies import require
 from core.quarters import Quarter
 from planning import policies
@@ -27,7 +28,7 @@ from planning.models.approvals import ApprovalPolicy
 from planning.models.budgets import Bucket, Budget, EntryKind, LedgerEntry
 from planning.models.plans import PlanChoice, SpendKind
 from planning.models.requests import CapacityRequest
-from planning.selectors.budgets import Balance, balance, held
+from planning.selectors.budgets import Balance, balance, held, plan_in
 from planning.services.moves import lock_request
 from planning.states import RequestStatus
 
@@ -147,15 +148,6 @@ def _inverse(rate: ExchangeRate | None) -> Decimal:
 def _in_currency(money: Money, currency: str) -> tuple[Money, ExchangeRate]:
     rate = rate_on(money.currency, currency, today())
     return (money.rounded() if rate.base == rate.quote else money.convert(rate)), rate
-
-
-def plan_in(plan: PlanChoice, currency: str) -> Money:
-    """The plan's amount in a budget's currency: at the frozen rate where that leads there, else at today's."""
-    if plan.currency == currency:
-        return plan.money.rounded()
-    if plan.base_currency == currency:
-        return plan.base_money.rounded()
-    return _in_currency(plan.money, currency)[0]
 
 
 def _plan_rate(plan: PlanChoice, currency: str) -> ExchangeRate:
@@ -544,12 +536,25 @@ def expire_reservation(*, request_id: int) -> bool:
         return False
     release(request=request, by=None, buckets=(Bucket.RESERVED,), reason="expired")
     record("reservation.expired", on=request, by=None)
+    notify(
+        [request.requester],
+        "reservation.expired",
+        on=request,
+        message=msg(
+            "Nobody decided on %(request)s in time, so its reservation ended", request=str(request)
+        ),
+        url=request.get_absolute_url(),
+        revision=str(request.revision_number),
+    )
     return True
 
 
 def expiring_requests() -> list[int]:
-    """Ids of requests whose soft reservation is past the policy's age."""
-    limit = timezone.now() - timedelta(days=active_policy().reservation_days)
+    """Ids of requests whose soft reservation is past the age of the policy in force; none without a policy."""
+    policy = ApprovalPolicy.objects.filter(active=True).first()
+    if policy is None:
+        return []
+    limit = timezone.now() - timedelta(days=policy.reservation_days)
     rows = (
         LedgerEntry.objects.filter(bucket=Bucket.RESERVED, request__isnull=False)
         .order_by()

@@ -40,9 +40,11 @@ def _pairs() -> list[Message]:
 def _mirrors() -> list[Message]:
     rows = LedgerEntry.objects.filter(kind=EntryKind.REVERSED).select_related("reverses")
     return [
-        msg("Entry %(entry)s does not mirror entry %(of)s", entry=row.pk, of=row.reverses_id)
+        msg("Entry %(entry)s does not mirror entry %(of)s", entry=row.pk, of=row.reverses_id or 0)
         for row in rows.iterator()
-        if row.amount != -row.reverses.amount or row.bucket != row.reverses.bucket
+        if row.reverses is None
+        or row.amount != -row.reverses.amount
+        or row.bucket != row.reverses.bucket
     ]
 
 

@@ -1,22 +1,348 @@
-"""Pages of capacity requests: list, one request, the steps on it."""
+"""Pages of capacity requests: list, one request, write, change, and the steps on it."""
 
 from __future__ import annotations
 
-from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
+from core.errors import DomainError, InputError, StaleData
+from core.forms import refuse
 from core.http import SignedInRequest
-from planning.models import CapacityRequest
+from core.models import Team
+from core.organisation import quarter_at
+from planning import policies, tables
+from planning.filters import RequestFilter
+from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm
+from planning.models import ApprovalStep, CapacityRequest
+from planning.selectors.approvals import (
+    deciders,
+    differences,
+    last_approved,
+    steps_with_facts,
+    why_not,
+)
+from planning.selectors.budgets import effects, similar
+from planning.services import plans, requests
+from planning.states import RequestStatus, StepStatus
+from planning.workloads import Kind, WorkloadErrors
+
+PAGE = 50
+
+
+@require_safe
+def request_list(request: SignedInRequest) -> HttpResponse:
+    """Requests the reader may see; the address keeps the filter."""
+    rows = CapacityRequest.objects.visible_to(request.user).with_current()
+    found = RequestFilter(request.GET, queryset=rows, request=request)
+    context = {
+        "filter": found,
+        "page": Paginator(found.qs, PAGE).get_page(request.GET.get("page")),
+        "may_create": _may_create(request),
+    }
+    return render(request, "planning/request_list.html", context)
+
+
+def _may_create(request: SignedInRequest) -> bool:
+    return any(policies.can_create(request.user, pk) for pk in _active_teams())
+
+
+def _active_teams() -> list[int]:
+    return list(Team.objects.filter(active=True).values_list("pk", flat=True))
+
+
+def visible(request: SignedInRequest, pk: int) -> CapacityRequest:
+    """The request, or 404 outside the reader's teams."""
+    return get_object_or_404(CapacityRequest.objects.visible_to(request.user).with_current(), pk=pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step a person may take from the page."""
+
+    action: str
+    label: Any
+    text: Any
+    form: type[forms.Form] | None = None
+    tone: str = "primary"
+
+
+STEPS: dict[str, Step] = {
+    step.action: step
+    for step in (
+        Step("submit", gettext_lazy("Submit"),
+             gettext_lazy("The revision is frozen. With a plan chosen the review starts at once.")),
+        Step("start_sourcing", gettext_lazy("Start sourcing"),
+             gettext_lazy("Procurement takes it from here.")),
+        Step("fulfil", gettext_lazy("Record fulfilment"),
+             gettext_lazy("With fewer than asked for, a reason closes the request short."), FulfilForm),
+        Step("recall", gettext_lazy("Take back"),
+             gettext_lazy("Steps become void and the reservation is released. A new revision starts as a copy."),
+             OptionalReasonForm, "danger"),
+        Step("revise", gettext_lazy("Revise"),
+             gettext_lazy("A new revision starts as a copy. Approvals of this one end, and those concerned are told."),
+             OptionalReasonForm),
+        Step("cancel", gettext_lazy("Withdraw"),
+             gettext_lazy("The request ends and its reservation is released. This cannot be undone."),
+             OptionalReasonForm, "danger"),
+    )
+}  # fmt: skip
 
 
 @require_safe
 def request_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One request: what is asked, the plan, the approvals, the money, what happened."""
-    found = get_object_or_404(
-        CapacityRequest.objects.visible_to(request.user).with_current(), pk=pk
+    return render(request, "planning/request_detail.html", _detail(request, visible(request, pk)))
+
+
+def _detail(request: SignedInRequest, found: CapacityRequest) -> dict[str, Any]:
+    user = request.user
+    revision = found.current
+    plan = getattr(revision, "plan", None)
+    revisions = list(found.revisions.select_related("plan", "request", "submitted_by"))
+    steps = list(
+        steps_with_facts(ApprovalStep.objects.filter(revision=revision)).order_by("group", "pk")
     )
-    return render(
-        request, "planning/request_detail.html", {"capacity_request": found, "trail": trail(found)}
+    pending = [step for step in steps if step.status == StepStatus.PENDING]
+    before = last_approved(revision)
+    return {
+        "capacity_request": found,
+        "version": str(found.version),
+        "revision": revision,
+        "plan": plan,
+        "facts": tables.revision_facts(revision),
+        "plan_facts": tables.plan_facts(plan) if plan else [],
+        "steps": [
+            {
+                "step": step,
+                "why_not": why_not(user, step),
+                "deciders": deciders(step),
+            }
+            if step in pending
+            else {"step": step}
+            for step in steps
+        ],
+        "before": before,
+        "changes": tables.difference_rows(differences(before, revision)) if before else [],
+        "history": [
+            (newer, tables.difference_rows(differences(older, newer)))
+            for newer, older in pairwise(revisions)
+        ],
+        "effect": effects([plan], quarter_at())[plan.pk]
+        if plan
+        and found.status in (RequestStatus.DRAFT, RequestStatus.SUBMITTED, RequestStatus.IN_REVIEW)
+        else None,
+        "ledger": found.ledger.select_related("budget__team", "posted_by").order_by("-id")[:100],
+        "similar": similar(found, CapacityRequest.objects.visible_to(user)) if pending else [],
+        "studies": revision.studies.select_related("job"),
+        "may_edit": policies.can(user, "edit", found),
+        "may_choose": policies.can(user, "choose_plan", found),
+        "may_copy": policies.can_copy(user, found),
+        "actions": [
+            {"step": step, "form": step.form(auto_id=f"{step.action}-%s") if step.form else None}
+            for step in STEPS.values()
+            if policies.can(user, step.action, found)
+        ],
+        "trail": trail(found, *steps)[:60],
+    }
+
+
+@require_safe
+def request_kinds(request: SignedInRequest) -> HttpResponse:
+    """First question: what is to be run."""
+    if not _may_create(request):
+        raise Http404
+    return render(request, "planning/request_kinds.html", {"kinds": Kind})
+
+
+def request_create(request: SignedInRequest, kind: str) -> HttpResponse:
+    """Second: what that kind needs."""
+    if kind not in Kind.values or not _may_create(request):
+        raise Http404
+    form = RequestForm(request.POST or None, kind=kind, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        try:
+            created = requests.create_request(
+                kind=kind, by=request.user, **form.service_arguments()
+            )
+        except (InputError, WorkloadErrors) as error:
+            _refuse(form, error)
+        else:
+            messages.success(request, _("The draft was saved."))
+            return redirect(created)
+    return _form_page(request, form, {"kind": Kind(kind)})
+
+
+def request_edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Change a draft. Saved from a page that is no longer current, it shows the difference and keeps what was typed."""
+    found = visible(request, pk)
+    policies.require_action(request.user, "edit", found)
+    form = RequestForm(
+        request.POST or None, kind=found.kind, user=request.user, revision=found.current
     )
+    context: dict[str, Any] = {
+        "kind": Kind(found.kind), "capacity_request": found, "version": found.version,
+    }  # fmt: skip
+    if request.method == "POST" and form.is_valid():
+        try:
+            requests.update_draft(
+                request_id=pk,
+                by=request.user,
+                version=_version(request),
+                **form.service_arguments(),
+            )
+        except StaleData as error:
+            context["conflicts"] = tables.conflict_rows(error.changes)
+            return _form_page(request, form, context, status=409)
+        except (InputError, WorkloadErrors) as error:
+            _refuse(form, error)
+        else:
+            messages.success(request, _("The draft was saved."))
+            return redirect(found)
+    elif request.method == "POST":
+        context["version"] = _version(request)
+    return _form_page(request, form, context)
+
+
+def _form_page(
+    request: SignedInRequest, form: RequestForm, context: dict[str, Any], status: int = 0
+) -> HttpResponse:
+    status = status or (422 if form.is_bound else 200)
+    return render(request, "planning/request_form.html", {"form": form, **context}, status=status)
+
+
+def _refuse(form: RequestForm, error: DomainError) -> None:
+    for one in error.errors if isinstance(error, WorkloadErrors) else [error]:
+        if isinstance(one, InputError):
+            form.refuse(one)
+        else:
+            refuse(form, one)
+
+
+@require_POST
+def request_check(request: SignedInRequest, kind: str) -> HttpResponse:
+    """What the form holds so far, for the panel beside it: what is missing or wrong, and what was understood."""
+    if kind not in Kind.values:
+        raise Http404
+    found = (
+        CapacityRequest.objects.visible_to(request.user)
+        .filter(pk=request.GET.get("of") or 0)
+        .first()
+    )
+    form = RequestForm(
+        request.POST, kind=kind, user=request.user, revision=found.current if found else None
+    )
+    form.is_valid()
+    problems = [
+        (str(form.fields[name].label) if name in form.fields else "", errors)
+        for name, errors in form.errors.items()
+        if name not in form.fields or str(form.data.get(name, "")).strip()
+    ]
+    missing = [
+        form.fields[name].label
+        for name in form.errors
+        if name in form.fields and not str(form.data.get(name, "")).strip()
+    ]
+    understood = [
+        (tables.label(name), tables.value(name, shown))
+        for name, shown in getattr(form, "clean_workload", {}).items()
+    ]
+    context = {"problems": problems, "missing": missing, "understood": understood, "form": form}
+    return render(request, "planning/_estimate.html", context)
+
+
+def _version(request: SignedInRequest) -> int | None:
+    raw = request.POST.get("version", "")
+    return int(raw) if raw.isdecimal() else None
+
+
+CALLS: dict[str, Callable[..., CapacityRequest]] = {
+    "submit": requests.submit_request,
+    "recall": requests.recall,
+    "revise": requests.revise,
+    "cancel": requests.cancel_request,
+    "start_sourcing": requests.start_sourcing,
+}
+
+
+@require_POST
+def request_step(request: SignedInRequest, pk: int, action: str) -> HttpResponse:
+    """Take one step of STEPS. Refusals become pages by the middleware."""
+    found = visible(request, pk)
+    step = STEPS[action]
+    form = step.form(request.POST, auto_id=f"{action}-%s") if step.form else None
+    facts: dict[str, Any] = {}
+    if form is not None:
+        if not form.is_valid():
+            return _refused(request, found, form, action)
+        facts = dict(form.cleaned_data)
+    try:
+        if action == "fulfil":
+            requests.record_fulfilment(
+                request_id=pk,
+                by=request.user,
+                accepted=facts["accepted"],
+                short_close_reason=facts["reason"],
+            )
+        else:
+            CALLS[action](request_id=pk, by=request.user, version=_version(request), **facts)
+    except InputError as error:
+        messages.error(request, error.message.render(_))
+        target = (
+            reverse("request-edit", args=[pk]) if action == "submit" else found.get_absolute_url()
+        )
+        return redirect(target)
+    if action == "revise":
+        return redirect("request-edit", pk=pk)
+    return redirect(found)
+
+
+def _refused(
+    request: SignedInRequest, found: CapacityRequest, form: forms.Form, action: str
+) -> HttpResponse:
+    context = _detail(request, found)
+    for row in context["actions"]:
+        if row["step"].action == action:
+            row["form"] = form
+    for errors in form.errors.values():
+        messages.error(request, " ".join(str(error) for error in errors))
+    return render(request, "planning/request_detail.html", context, status=422)
+
+
+@require_POST
+def request_copy(request: SignedInRequest, pk: int) -> HttpResponse:
+    """A new draft with the same content."""
+    visible(request, pk)
+    copy = requests.copy_request(request_id=pk, by=request.user)
+    messages.success(request, _("This is the copy, a draft of its own."))
+    return redirect(copy)
+
+
+@require_POST
+def request_plan(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Choose one plan of a study of this request."""
+    found = visible(request, pk)
+    study = request.POST.get("study", "")
+    if not study.isdecimal() or not found.revisions.filter(studies=int(study)).exists():
+        raise Http404
+    plans.choose_plan(
+        revision_id=found.current.pk,
+        study_id=int(study),
+        plan_key=request.POST.get("plan_key", ""),
+        by=request.user,
+        version=_version(request),
+    )
+    messages.success(request, _("The plan was chosen."))
+    return redirect(found)

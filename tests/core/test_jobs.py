@@ -116,3 +116,18 @@ def test_a_failed_job_can_be_tried_again_under_its_key(make_user):
     note(str(job.pk))
     job.refresh_from_db()
     assert (RAN, job.status) == (["good"], Job.Status.DONE)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_broker_that_is_away_costs_no_committed_work(settings):
+    """Redis down: the job row stays queued and the sweeper hands it out later; the user sees no error."""
+    from celery import current_app
+
+    before = current_app.conf.broker_url, current_app.conf.broker_transport_options
+    current_app.conf.broker_url = "redis+socket:///nowhere/redis.sock"
+    try:
+        job = jobs.submit(PATH, "later", key="note:later")
+    finally:
+        current_app.conf.broker_url = before[0]
+    job.refresh_from_db()
+    assert job.status == Job.Status.QUEUED

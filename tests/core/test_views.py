@@ -318,6 +318,29 @@ def test_a_backward_period_is_told_at_the_field(client, organisation, make_user)
     assert "2026-03-01 is before 2026-03-02." in html
 
 
+def test_the_filtered_trail_is_downloaded_without_what_the_reader_may_not_see(
+    client, organisation, make_user, team
+):
+    from tests.factories import TeamFactory
+
+    ada, elsewhere = make_user(name="Ada"), TeamFactory()
+    record("rfq.awarded", on=team, by=ada, team=team, reason="=1+1")
+    record("team.renamed", on=team, by=ada, team=team, reason="filtered out")
+    record("rfq.awarded", on=elsewhere, by=ada, team=elsewhere, reason="a secret")
+    client.force_login(make_user(Role.REQUESTER, team=team))
+
+    response = client.get(reverse("audit-export", args=["csv"]), {"action": "rfq."})
+    table = b"".join(response.streaming_content).decode("utf-8-sig")
+
+    assert "'=1+1" in table
+    assert "filtered out" not in table
+    assert "a secret" not in table
+    assert table.count("\r\n") == 2
+    assert client.get(reverse("audit-export", args=["pdf"])).status_code == 422
+    backward = {"since": "2026-03-02", "until": "2026-03-01"}
+    assert client.get(reverse("audit-export", args=["csv"]), backward).status_code == 302
+
+
 def test_states_and_actions_are_said_in_words(client, organisation, make_user):
     job = job_of(make_user())
     record("job.cancelled", on=job, by=None, from_state="running", to_state="cancelled")

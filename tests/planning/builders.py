@@ -7,16 +7,19 @@ from datetime import timedelta
 from decimal import Decimal
 
 from core.models import Organisation, Team, User
+from core.money import Money
 from core.organisation import quarter_at, today
 from core.roles import Role
-from planning.models import Budget, CapacityRequest, Study
+from planning.models import ApprovalLimit, ApprovalPolicy, Budget, CapacityRequest, Study
 from planning.models.budgets import EntryKind, LedgerEntry
 from planning.selectors.budgets import held
-from planning.services import approvals, plans, requests
+from planning.services import approvals, budgets, plans, requests
 from planning.services.budgets import budget_for
 from planning.services.policy_presets import load_policy
 from planning.states import RequestStatus, StudyStatus
 from tests.factories import MembershipFactory, OrganisationFactory, TeamFactory, UserFactory
+
+__all__ = ["ApprovalLimit", "ApprovalPolicy", "Money", "TeamFactory", "approvals", "budgets"]
 
 LORA = {"model": "llama-3.1-8b", "tokens": "300M"}
 

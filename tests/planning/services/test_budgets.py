@@ -6,9 +6,10 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from core.errors import DomainError, InputError, InvalidTransition, NotPermitted
-from core.models import AppendOnlyError, ExchangeRate
+from core.models import AppendOnlyError, ExchangeRate, Notice
 from core.money import Money
 from core.organisation import today
+from planning import tasks
 from planning.models import Budget, LedgerEntry
 from planning.selectors.budgets import balance
 from planning.services import budget_changes, budgets, requests
@@ -326,3 +327,23 @@ def test_the_proof_finds_what_does_not_add_up(w):
     assert "change:9" in found
     assert "approved" in found
     assert "7.00 CNY" in found
+
+
+def test_the_nightly_proof_tells_finance_once(w):
+    assert tasks.prove_ledger() == 0
+    builders.fund(w, "1")
+    LedgerEntry.objects.create(
+        budget=Budget.objects.get(), kind="transferred", bucket="allotted", amount=5, original_amount=5,
+        source="change:9", original_currency="CNY", rate_date=today(),
+    )  # fmt: skip
+    assert tasks.prove_ledger() == tasks.prove_ledger() == 1
+    told = Notice.objects.filter(event="ledger.unsound").values_list("recipient", flat=True)
+    assert sorted(told) == sorted([w.finance.pk, w.finance2.pk, w.admin.pk])
+
+
+def test_the_clock_ends_reservations_and_tells_the_requester(w, time_machine):
+    time_machine.move_to("2026-01-05T04:00:00Z")
+    builders.in_review(w)
+    time_machine.move_to("2026-04-06T04:00:00Z")
+    assert (tasks.expire_reservations(), tasks.expire_reservations()) == (1, 0)
+    assert Notice.objects.get(event="reservation.expired").recipient == w.requester

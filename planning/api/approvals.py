@@ -1,0 +1,111 @@
+"""Approvals, stand-ins and policies over the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.drf import idempotent
+from core.errors import InputError
+from core.http import api_user
+from core.messages import msg
+from core.models import User
+from planning.api.requests import checked
+from planning.api.serializers import (
+    DecideInput,
+    DelegateInput,
+    DelegationSerializer,
+    PolicySerializer,
+    PresetInput,
+    StepSerializer,
+)
+from planning.models import ApprovalPolicy, ApprovalStep, CapacityRequest, Delegation
+from planning.selectors.approvals import inbox
+from planning.services import approvals
+from planning.services.policy_presets import load_policy
+
+
+class ApprovalList(APIView):
+    """Steps that wait for the caller."""
+
+    @extend_schema(responses=StepSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        steps = [item.step for item in inbox(api_user(request))]
+        return Response(StepSerializer(steps, many=True).data)
+
+
+class ApprovalDecide(APIView):
+    """Approve, return or reject a step, sending back the hash of what was read."""
+
+    @extend_schema(request=DecideInput, responses=StepSerializer)
+    @idempotent
+    def post(self, request: Request, pk: int) -> Response:
+        user = api_user(request)
+        get_object_or_404(
+            ApprovalStep,
+            pk=pk,
+            revision__request__in=CapacityRequest.objects.visible_to(user).values("pk"),
+        )
+        data = checked(DecideInput(data=request.data))
+        return Response(StepSerializer(approvals.decide(step_id=pk, by=user, **data)).data)
+
+
+class DelegationList(ListAPIView[Delegation]):
+    """Delegations the caller gave or holds; POST gives one."""
+
+    serializer_class = DelegationSerializer
+    queryset = Delegation.objects.none()
+    filter_backends: list[Any] = []
+
+    def get_queryset(self) -> QuerySet[Delegation]:
+        user = api_user(self.request)
+        return Delegation.objects.filter(Q(principal=user) | Q(delegate=user)).select_related(
+            "principal", "delegate"
+        )
+
+    @extend_schema(request=DelegateInput, responses={201: DelegationSerializer})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        data = checked(DelegateInput(data=request.data))
+        email = data.pop("delegate").lower()
+        person = User.objects.filter(email=email, is_active=True).first()
+        if person is None:
+            raise InputError("delegate", msg("Choose another active person"), value=email)
+        user = api_user(request)
+        row = approvals.delegate(principal=user, delegate=person, by=user, **data)
+        return Response(DelegationSerializer(row).data, status=201)
+
+
+class DelegationRevoke(APIView):
+    """Take the authority back."""
+
+    @extend_schema(request=None, responses=DelegationSerializer)
+    @idempotent
+    def post(self, request: Request, pk: int) -> Response:
+        user = api_user(request)
+        get_object_or_404(Delegation, Q(principal=user) | Q(delegate=user), pk=pk)
+        row = approvals.revoke_delegation(delegation_id=pk, by=user)
+        return Response(DelegationSerializer(row).data)
+
+
+class PolicyList(ListAPIView[ApprovalPolicy]):
+    """Policies, the one in force first; POST puts a preset in force (administrator)."""
+
+    serializer_class = PolicySerializer
+    queryset = ApprovalPolicy.objects.prefetch_related("rules")
+    filter_backends: list[Any] = []
+
+    @extend_schema(request=PresetInput, responses=PolicySerializer)
+    @idempotent
+    def post(self, request: Request) -> Response:
+        data = checked(PresetInput(data=request.data))
+        return Response(
+            PolicySerializer(load_policy(preset=data["preset"], by=api_user(request))).data
+        )

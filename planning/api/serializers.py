@@ -1,0 +1,288 @@
+"""Shapes of the API. State, hashes, amounts and numbers are only ever read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from core.models import CURRENCY_CHOICES
+from planning import policies
+from planning.models import (
+    ApprovalPolicy,
+    ApprovalRule,
+    ApprovalStep,
+    Budget,
+    BudgetChange,
+    CapacityRequest,
+    Delegation,
+    LedgerEntry,
+    PlanChoice,
+    RequestRevision,
+    Vote,
+)
+from planning.models.approvals import Decision
+from planning.models.plans import SpendKind
+from planning.selectors.budgets import Balance
+from planning.states import REQUEST_RULES, actions_of
+from planning.workloads import Kind
+
+OF_PEOPLE = [name for name in actions_of(REQUEST_RULES)
+             if name not in ("start_review", "grant", "return", "reject")]  # fmt: skip
+
+
+class PlanSerializer(serializers.ModelSerializer[PlanChoice]):
+    class Meta:
+        model = PlanChoice
+        fields = [
+            "study", "plan_key", "accelerator_slug", "cards", "servers", "mode", "spend_kind", "amount", "currency",
+            "base_amount", "base_currency", "rate", "rate_date", "summary", "chosen_at",
+        ]  # fmt: skip
+
+
+class RevisionSerializer(serializers.ModelSerializer[RequestRevision]):
+    plan = PlanSerializer(read_only=True, allow_null=True, default=None)
+
+    class Meta:
+        model = RequestRevision
+        fields = [
+            "id",
+            "number",
+            "origin",
+            *RequestRevision.CONTENT,
+            "content_hash",
+            "submitted_at",
+            "plan",
+        ]
+
+
+class VoteSerializer(serializers.ModelSerializer[Vote]):
+    voter = serializers.EmailField(source="voter.email", read_only=True)
+    principal = serializers.EmailField(source="principal.email", read_only=True)
+
+    class Meta:
+        model = Vote
+        fields = ["voter", "principal", "decision", "reason", "at"]
+
+
+class StepSerializer(serializers.ModelSerializer[ApprovalStep]):
+    """`content_hash` is what a decision has to send back as `seen_hash`."""
+
+    votes = VoteSerializer(many=True, read_only=True)
+    request = serializers.IntegerField(source="revision.request_id", read_only=True)
+    revision_number = serializers.IntegerField(source="revision.number", read_only=True)
+
+    class Meta:
+        model = ApprovalStep
+        fields = [
+            "id", "request", "revision_number", "group", "authority", "quorum", "status", "content_hash",
+            "opened_at", "decided_at", "votes",
+        ]  # fmt: skip
+
+
+class RequestSerializer(serializers.ModelSerializer[CapacityRequest]):
+    team: serializers.SlugRelatedField[Any] = serializers.SlugRelatedField(
+        slug_field="slug", read_only=True
+    )
+    requester = serializers.EmailField(source="requester.email", read_only=True)
+    current = RevisionSerializer(read_only=True)
+
+    class Meta:
+        model = CapacityRequest
+        fields = [
+            "id", "reference", "number", "team", "requester", "title", "kind", "status", "status_since", "version",
+            "revision_number", "created_at", "current",
+        ]  # fmt: skip
+
+
+class RequestDetailSerializer(RequestSerializer):
+    """With the steps of the current revision, and what the caller may do now."""
+
+    steps = serializers.SerializerMethodField()
+    actions = serializers.SerializerMethodField()
+
+    class Meta(RequestSerializer.Meta):
+        fields = [*RequestSerializer.Meta.fields, "steps", "actions"]
+
+    @extend_schema_field(StepSerializer(many=True))
+    def get_steps(self, request: CapacityRequest) -> Any:
+        steps = ApprovalStep.objects.filter(revision=request.current).select_related("revision")
+        steps = steps.prefetch_related("votes__voter", "votes__principal")
+        return StepSerializer(steps, many=True).data
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_actions(self, request: CapacityRequest) -> list[str]:
+        user = self.context["request"].user
+        return [name for name in OF_PEOPLE if policies.can(user, name, request)]
+
+
+class TermsInput(serializers.Serializer[Any]):
+    """Terms of a request. What a kind does not ask for must be left out."""
+
+    need_by = serializers.DateField(required=False)
+    start = serializers.DateField(required=False, allow_null=True)
+    duration_days = serializers.IntegerField(required=False, allow_null=True)
+    justification = serializers.CharField(required=False, allow_blank=True)
+    data_residence = serializers.CharField(required=False)
+    interruptible = serializers.BooleanField(required=False)
+    checkpoint_seconds = serializers.IntegerField(required=False, allow_null=True)
+    latency_class = serializers.CharField(required=False, allow_blank=True)
+    accuracy_loss_limit = serializers.FloatField(required=False, allow_null=True)
+    region = serializers.CharField(required=False, allow_blank=True, max_length=60)
+
+
+class CreateInput(TermsInput):
+    team = serializers.SlugField()
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    title = serializers.CharField()
+    workload = serializers.JSONField()
+
+
+class EditInput(TermsInput):
+    version = serializers.IntegerField(required=False)
+    title = serializers.CharField(required=False)
+    workload = serializers.JSONField(required=False)
+
+
+class StepInput(serializers.Serializer[Any]):
+    """Version that was read (or the header If-Match) and, where asked for, a reason."""
+
+    version = serializers.IntegerField(required=False)
+    reason = serializers.CharField(required=False, allow_blank=True, default="")
+
+
+class ChoosePlanInput(serializers.Serializer[Any]):
+    study = serializers.IntegerField()
+    plan_key = serializers.CharField()
+    version = serializers.IntegerField(required=False)
+
+
+class FulfilInput(serializers.Serializer[Any]):
+    accepted = serializers.IntegerField()
+    reason = serializers.CharField(required=False, allow_blank=True, default="")
+
+
+class DecideInput(serializers.Serializer[Any]):
+    decision = serializers.ChoiceField(choices=Decision.choices)
+    seen_hash = serializers.CharField()
+    reason = serializers.CharField(required=False, allow_blank=True, default="")
+
+
+class DelegationSerializer(serializers.ModelSerializer[Delegation]):
+    principal = serializers.EmailField(source="principal.email", read_only=True)
+    delegate = serializers.EmailField(source="delegate.email", read_only=True)
+
+    class Meta:
+        model = Delegation
+        fields = ["id", "principal", "delegate", "first_day", "last_day", "reason", "revoked_at"]
+
+
+class DelegateInput(serializers.Serializer[Any]):
+    delegate = serializers.EmailField()
+    first_day = serializers.DateField()
+    last_day = serializers.DateField()
+    reason = serializers.CharField(required=False, allow_blank=True, default="")
+
+
+class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
+    class Meta:
+        model = ApprovalRule
+        fields = ["group", "authority", "quorum", "above", "above_currency", "spend_kind", "residence",
+                  "over_budget_only"]  # fmt: skip
+
+
+class PolicySerializer(serializers.ModelSerializer[ApprovalPolicy]):
+    rules = RuleSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = ApprovalPolicy
+        fields = ["id", "preset", "active", "two_person_budget", "allow_over_budget", "block_stale_study",
+                  "reservation_days", "actual_tolerance", "rules"]  # fmt: skip
+
+
+class PresetInput(serializers.Serializer[Any]):
+    preset = serializers.CharField()
+
+
+class BalanceSerializer(serializers.Serializer[Balance]):
+    allotted = serializers.DecimalField(18, 3)
+    reserved = serializers.DecimalField(18, 3)
+    approved = serializers.DecimalField(18, 3)
+    committed = serializers.DecimalField(18, 3)
+    actual = serializers.DecimalField(18, 3)
+    available = serializers.DecimalField(18, 3)
+    after_requests = serializers.DecimalField(18, 3)
+
+
+class BudgetSerializer(serializers.ModelSerializer[Budget]):
+    team: serializers.SlugRelatedField[Any] = serializers.SlugRelatedField(
+        slug_field="slug", read_only=True
+    )
+    quarter = serializers.CharField(source="label", read_only=True)
+    balance = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Budget
+        fields = ["id", "team", "quarter", "kind", "currency", "closed_at", "balance"]
+
+    @extend_schema_field(BalanceSerializer)
+    def get_balance(self, budget: Budget) -> Any:
+        return BalanceSerializer(self.context["balances"][budget.pk]).data
+
+
+class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
+    posted_by = serializers.EmailField(source="posted_by.email", read_only=True, default=None)
+
+    class Meta:
+        model = LedgerEntry
+        fields = [
+            "id", "kind", "bucket", "amount", "source", "revision", "request", "original_amount",
+            "original_currency", "rate", "rate_date", "reverses", "posted_by", "posted_at", "reason",
+        ]  # fmt: skip
+
+
+class ChangeSerializer(serializers.ModelSerializer[BudgetChange]):
+    class Meta:
+        model = BudgetChange
+        fields = [
+            "id",
+            "budget",
+            "giver",
+            "amount",
+            "reason",
+            "status",
+            "proposed_at",
+            "decided_at",
+        ]
+
+
+class OpenBudgetInput(serializers.Serializer[Any]):
+    team = serializers.SlugField()
+    quarter = serializers.CharField()
+    kind = serializers.ChoiceField(choices=SpendKind.choices)
+    currency = serializers.ChoiceField(choices=CURRENCY_CHOICES)
+
+
+class AllotInput(serializers.Serializer[Any]):
+    amount = serializers.DecimalField(18, 3)
+    reason = serializers.CharField()
+
+
+class TransferInput(AllotInput):
+    receiver = serializers.IntegerField()
+
+
+class CloseInput(serializers.Serializer[Any]):
+    carry_unused = serializers.BooleanField(required=False, default=False)
+
+
+class ActualInput(serializers.Serializer[Any]):
+    amount = serializers.DecimalField(18, 6)
+    currency = serializers.ChoiceField(choices=CURRENCY_CHOICES)
+    document = serializers.CharField(max_length=80)
+    revision = serializers.IntegerField(required=False, default=0)
+
+
+class ReasonInput(serializers.Serializer[Any]):
+    reason = serializers.CharField()

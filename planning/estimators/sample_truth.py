@@ -1,0 +1,71 @@
+"""Published measurements of encoders, vision and diffusion, read into sample workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import DomainError
+from planning.estimators.inference_truth import SERVER_SHARE, UnreadableRow
+from planning.estimators.precision import WEIGHT_FORMATS
+from planning.estimators.samples import SampleWorkload
+from planning.estimators.types import Accelerator
+
+# Forward FLOP of one sample of the MLPerf networks. ResNet-50: 4.1 GMAC at 224 x 224 (He 2016). RetinaNet with
+# ResNeXt-50 at 800 x 800: about 300 GFLOP (torchvision: 151 GMAC). SDXL: 20 steps with and without guidance of a
+# 2.6 B UNet at 1024 x 1024, about 6 TFLOP a pass (Podell 2023), and the decoder.
+_SAMPLE_FLOPS = {"resnet50": 8.2e9, "retinanet": 3.0e11, "stablediffusionxl": 2.5e14}
+_NETWORK = {
+    "resnet50": "convolution",
+    "retinanet": "detection",
+    "stablediffusionxl": "diffusion",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCase:
+    workload: SampleWorkload
+    accelerator: Accelerator
+    accelerators: float  # with the share that a latency bound leaves
+
+
+def read_sample_case(
+    row: Mapping[str, Any], resolve_accelerator: Callable[[str], Accelerator]
+) -> SampleCase:
+    """The row as a sample workload. Raises :class:`UnreadableRow` with the reason."""
+    hardware = row.get("hardware") if isinstance(row.get("hardware"), Mapping) else {}
+    arch = row.get("arch") if isinstance(row.get("arch"), Mapping) else {}
+    workload = row.get("workload") if isinstance(row.get("workload"), Mapping) else {}
+    precision = row.get("precision") if isinstance(row.get("precision"), Mapping) else {}
+    try:
+        accelerator = resolve_accelerator(str(hardware.get("gpu") or ""))
+    except DomainError as error:
+        raise UnreadableRow("unknown accelerator") from error
+    name = "".join(ch for ch in str(row.get("model")).lower() if ch.isalnum())
+    flops = arch.get("flops_per_sample") or _SAMPLE_FLOPS.get(name)
+    if flops is None and arch.get("layers") and arch.get("hidden"):
+        flops = _encoder_flops(arch, float(workload.get("input_len") or 384))
+    if not flops:
+        raise UnreadableRow("no FLOP per sample")
+    dtype = str(precision.get("weights") or "fp16").lower()
+    if dtype not in WEIGHT_FORMATS:
+        raise UnreadableRow(f"unknown precision: {dtype}")
+    share = SERVER_SHARE if str(workload.get("scenario")).lower() == "server" else 1.0
+    return SampleCase(
+        workload=SampleWorkload(
+            flops=float(flops),
+            params=float(arch.get("params_total") or 1e8),
+            dtype=dtype,
+            network=_NETWORK.get(name, "transformer"),
+        ),
+        accelerator=accelerator,
+        accelerators=float(hardware.get("count") or 1) * share,
+    )
+
+
+def _encoder_flops(arch: Mapping[str, Any], tokens: float) -> float:
+    layers, hidden = float(arch["layers"]), float(arch["hidden"])
+    ffn = float(arch.get("ffn") or 4 * hidden)
+    matrices = layers * (4 * hidden**2 + 2 * hidden * ffn)
+    return tokens * (2 * matrices + 4 * layers * hidden * tokens)

@@ -1,0 +1,250 @@
+"""The form of a request: one per kind, made from the same declaration that the API and the import use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from core.errors import InputError
+from core.forms import DateInput
+from core.messages import Message
+from core.models import Team, User
+from planning import policies, workloads
+from planning.models.requests import LatencyClass, RequestRevision, Residence
+from planning.services.requests import check_terms
+
+
+def _said(message: Message | None) -> str:
+    return message.render(gettext) if message else ""
+
+
+def _form_field(field: workloads.Field) -> forms.Field:
+    """The widget for one declared value. Checks stay with the declaration: the form hands the text on."""
+    common: dict[str, Any] = {
+        "label": _said(field.label),
+        "help_text": _said(field.help),
+        "required": field.required,
+    }
+    made: Any
+    if field.type == "choice":
+        choices = [(code, _said(label)) for code, label in field.choices]
+        if field.default is None:
+            choices = [("", gettext("Chosen by the study")), *choices]
+        made = forms.ChoiceField(choices=choices, initial=field.default, **common)
+    elif field.type == "config":
+        made = forms.CharField(
+            widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}), **common
+        )
+    else:
+        initial = field.default
+        if field.type == "share" and isinstance(initial, int | float):
+            initial = f"{initial * 100:g} %"
+        attrs = {"inputmode": "decimal"} if field.type in ("number", "count") else {}
+        made = forms.CharField(initial=initial, widget=forms.TextInput(attrs={"autocomplete": "off", **attrs}),
+                               **common)  # fmt: skip
+    if field.unit:
+        made.unit = field.unit
+    return made
+
+
+class RequestForm(forms.Form):
+    """What is asked for, of one kind. `service_arguments` fit create_request and update_draft."""
+
+    team = forms.ModelChoiceField(Team.objects.none(), label=_("Team"), empty_label=None)
+    title = forms.CharField(label=_("Title"), max_length=160)
+    need_by = forms.DateField(label=_("Needed by"), widget=DateInput())
+    start = forms.DateField(label=_("Start at the earliest"), required=False, widget=DateInput())
+    duration_days = forms.IntegerField(label=_("Duration"), required=False, min_value=1)
+    data_residence = forms.ChoiceField(
+        label=_("Where the data may be"), choices=Residence.choices, required=False
+    )
+    region = forms.CharField(
+        label=_("Region"), required=False, max_length=60, help_text=_("Empty: any.")
+    )
+    interruptible = forms.BooleanField(label=_("May be interrupted"), required=False)
+    checkpoint_minutes = forms.FloatField(
+        label=_("Checkpoint interval"), required=False, initial=30, min_value=0,
+        help_text=_("How much work is lost at most when it is interrupted."),
+    )  # fmt: skip
+    latency_class = forms.ChoiceField(
+        label=_("Latency class"),
+        choices=LatencyClass.choices,
+        required=False,
+        initial=LatencyClass.CHAT,
+    )
+    accuracy_loss_limit = forms.CharField(
+        label=_("Accuracy-loss limit"),
+        required=False,
+        help_text=_("1 % or 0.01. Empty: none is accepted."),
+    )
+    justification = forms.CharField(
+        label=_("Justification"), required=False, widget=forms.Textarea(attrs={"rows": 4}),
+        help_text=_("Why it is needed. Approvers read this first; it may wait until you submit."),
+    )  # fmt: skip
+
+    # Where the form's name differs from the service's.
+    RENAMED = {"checkpoint_seconds": "checkpoint_minutes"}
+    TIMING = ("need_by", "start", "duration_days")
+    LIMITS = ("latency_class", "accuracy_loss_limit", "interruptible", "checkpoint_minutes",
+              "data_residence", "region")  # fmt: skip
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        kind: str,
+        user: User,
+        revision: RequestRevision | None = None,
+    ) -> None:
+        self.kind = kind
+        self.declared = workloads.FIELDS[kind]
+        super().__init__(data, initial=_initial(revision) if revision else None)
+        for field in self.declared:
+            self.fields[field.name] = _form_field(field)
+        if revision is not None:
+            del self.fields["team"]
+            for (
+                field
+            ) in self.declared:  # an empty value was left empty: the default is not put back
+                self.fields[field.name].initial = None
+        else:
+            ids = [
+                team.pk
+                for team in Team.objects.filter(active=True)
+                if policies.can_create(user, team.pk)
+            ]
+            self.fields["team"].queryset = Team.objects.filter(pk__in=ids)  # type: ignore[attr-defined]
+        self.fields["duration_days"].unit = gettext("days")  # type: ignore[attr-defined]
+        self.fields["checkpoint_minutes"].unit = gettext("min")  # type: ignore[attr-defined]
+        asked: tuple[tuple[tuple[str, ...], frozenset[Any]], ...] = (
+            (("interruptible", "checkpoint_minutes"), workloads.ASKS_INTERRUPTIBLE),
+            (("latency_class",), workloads.ASKS_LATENCY),
+            (("accuracy_loss_limit",), workloads.ASKS_ACCURACY),
+        )
+        for names, kinds in asked:
+            if kind not in kinds:
+                for name in names:
+                    del self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        self.workload = {
+            field.name: self.data.get(self.add_prefix(field.name), "")
+            for field in self.declared
+            if str(self.data.get(self.add_prefix(field.name), "")).strip()
+        }
+        self.clean_workload, errors = workloads.problems(self.kind, self.workload)
+        self.terms = self._terms(data)
+        _checked, more = check_terms(self.kind, self.terms)
+        for error in [*errors, *more]:
+            self.refuse(error)
+        return data
+
+    def _terms(self, data: dict[str, Any]) -> dict[str, Any]:
+        names = [name for name in (*self.TIMING, "justification", "data_residence", "region", "interruptible",
+                                   "latency_class") if name in self.fields]  # fmt: skip
+        terms = {name: data.get(name) for name in names}
+        terms["data_residence"] = terms["data_residence"] or Residence.ANYWHERE
+        terms = {name: "" if value is None and name in ("justification", "region", "latency_class") else value
+                 for name, value in terms.items()}  # fmt: skip
+        if "checkpoint_minutes" in self.fields:
+            minutes = data.get("checkpoint_minutes") if terms["interruptible"] else None
+            terms["checkpoint_seconds"] = None if minutes is None else round(minutes * 60)
+        if "accuracy_loss_limit" in self.fields:
+            text = data.get("accuracy_loss_limit") or ""
+            try:
+                terms["accuracy_loss_limit"] = (
+                    workloads.parse_number("accuracy_loss_limit", text) if text.strip() else None
+                )
+            except InputError as error:
+                terms["accuracy_loss_limit"] = None
+                self.refuse(error)
+        return terms
+
+    def refuse(self, error: InputError) -> None:
+        """Show an error of the declaration or the service at its field, in the words of the form."""
+        name = self.RENAMED.get(error.field, error.field)
+        if name not in self.fields:
+            self.add_error(None, error.message.render(gettext))
+        elif name not in self.errors:
+            label = str(self.fields[name].label)
+            message = Message(error.message.template, {**error.message.params, "field": label})
+            self.add_error(name, ValidationError(message.render(gettext)))
+
+    def service_arguments(self) -> dict[str, Any]:
+        """Keywords for the service, the workload as it was typed: the service reads it by the same declaration."""
+        found = {"title": self.cleaned_data["title"], "workload": self.workload, **self.terms}
+        if "team" in self.fields:
+            found["team_id"] = self.cleaned_data["team"].pk
+        return found
+
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """Fields under their headings, in reading order."""
+        what: list[str] = [name for name in ("team", "title") if name in self.fields]
+        parts: list[tuple[str, list[str]]] = [
+            (gettext("What and for whom"), what),
+            (gettext("Workload"), [field.name for field in self.declared]),
+            (gettext("When"), list(self.TIMING)),
+            (gettext("Conditions"), [name for name in self.LIMITS if name in self.fields]),
+            (gettext("Why"), ["justification"]),
+        ]
+        return [(heading, [self[name] for name in names]) for heading, names in parts]
+
+
+def _initial(revision: RequestRevision) -> dict[str, Any]:
+    """A revision as the form shows it."""
+    shown: dict[str, Any] = {"title": revision.request.title}
+    for name, value in revision.workload.items():
+        field = next(
+            (field for field in workloads.FIELDS[revision.request.kind] if field.name == name), None
+        )
+        if isinstance(value, dict):
+            shown[name] = json.dumps(value, ensure_ascii=False, indent=1)
+        elif field is not None and field.type == "share":
+            shown[name] = f"{value * 100:g} %"
+        else:
+            shown[name] = _number(value)
+    for name in RequestRevision.CONTENT:
+        if name != "workload":
+            shown[name] = getattr(revision, name)
+    if revision.checkpoint_seconds is not None:
+        shown["checkpoint_minutes"] = revision.checkpoint_seconds / 60
+    if revision.accuracy_loss_limit is not None:
+        shown["accuracy_loss_limit"] = f"{revision.accuracy_loss_limit * 100:g} %"
+    return shown
+
+
+def _number(value: Any) -> Any:
+    """Large figures with their exponent (3e+08), without losing a digit."""
+    if isinstance(value, float) and abs(value) >= 1e6 and float(f"{value:g}") == value:
+        return f"{value:g}"
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class ReasonForm(forms.Form):
+    """Why."""
+
+    reason = forms.CharField(
+        label=_("Reason"), max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+class OptionalReasonForm(forms.Form):
+    """Why, when there is something to say."""
+
+    reason = forms.CharField(
+        label=_("Reason"), max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+class FulfilForm(OptionalReasonForm):
+    """How many accelerators were accepted in all."""
+
+    accepted = forms.IntegerField(label=_("Accepted accelerators, in all"), min_value=0)
+    field_order = ["accepted", "reason"]

@@ -1,0 +1,24 @@
+"""Who may see and move a capacity review. It shows every team's figures, so it needs a central role."""
+
+from core.models import User
+from core.roles import Role, has_role
+
+READERS = (
+    Role.APPROVER, Role.PROCUREMENT, Role.OPERATIONS, Role.FINANCE, Role.AUDITOR, Role.ADMINISTRATOR,
+)  # fmt: skip
+FREEZERS = (Role.OPERATIONS, Role.FINANCE, Role.PROCUREMENT)
+CHAIRS = (Role.APPROVER, Role.OPERATIONS)
+
+
+def can_see_reviews(user: User) -> bool:
+    """Central roles only: a pack holds all teams' demand and money."""
+    return has_role(user, *READERS)
+
+
+def can_freeze_review(user: User) -> bool:
+    return has_role(user, *FREEZERS)
+
+
+def can_hold_review(user: User) -> bool:
+    """Open the meeting and close it with its minutes."""
+    return has_role(user, *CHAIRS)

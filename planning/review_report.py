@@ -1,0 +1,67 @@
+"""A review's PDF: the pack of one snapshot in one language, with its figures embedded as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.utils import timezone, translation
+
+from core.exports import Cell, csv_cell
+from core.organisation import organisation
+from core.pdf import Attachment, render_pdf
+from planning.models.reviews import ReviewReport
+from planning.review_pack import build_pack
+from planning.selectors.reviews import BUCKETS
+
+AMOUNTS = frozenset({*BUCKETS, "amount", "base_amount"})
+LISTS = ("requests", "demand", "budgets", "orders", "cards", "vendors")
+
+
+def render_report(report: ReviewReport) -> bytes:
+    """PDF bytes; the same snapshot, language and template give the same bytes."""
+    snapshot = report.snapshot
+    data = snapshot.data
+    with translation.override(report.language), timezone.override(organisation().zone):
+        pack = build_pack(data, number=snapshot.number)
+        return render_pdf(
+            "planning/review_pack.html",
+            {"pack": pack, "data_hash": snapshot.data_hash},
+            report.language,
+            made_at=datetime.fromisoformat(data["as_of"]),
+            attachments=[
+                Attachment(f"{name}.csv", _csv(data[name]), pack.title)
+                for name in LISTS
+                if data[name]
+            ],
+        )
+
+
+def report_name(report: ReviewReport) -> str:
+    """`capacity-review-2027Q1-v1-zh-hans.pdf`."""
+    snapshot = report.snapshot
+    return f"capacity-review-{snapshot.review}-v{snapshot.number}-{report.language}.pdf"
+
+
+def _csv(rows: list[dict[str, Any]]) -> bytes:
+    """Rows as CSV with a BOM, so that a spreadsheet reads the Chinese; nested values as JSON."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    names = list(rows[0])
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([csv_cell(_cell(name, row.get(name))) for name in names])
+    return ("\ufeff" + out.getvalue()).encode()
+
+
+def _cell(name: str, value: Any) -> Cell:
+    """Amounts are stored as text and are numbers here: a minus sign is no formula."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and name in AMOUNTS:
+        return Decimal(value)
+    return value

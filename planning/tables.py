@@ -1,0 +1,188 @@
+"""What pages show of rows: labels, values in a reader's units, facts, differences, tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext, ngettext
+
+from core.money import Money
+from core.templatetags.ui import money, percent, quantity, span
+from planning import workloads
+from planning.models import Budget, CapacityRequest, PlanChoice, RequestRevision
+from planning.models.plans import PaymentChoice
+from planning.models.requests import LatencyClass, Residence
+from planning.selectors.approvals import Difference
+from planning.selectors.budgets import Balance
+
+_DECLARED = {field.name: field for fields in workloads.FIELDS.values() for field in fields}
+_PLAN = {
+    "plan.accelerator_slug": "accelerator_slug", "plan.cards": "cards", "plan.servers": "servers",
+    "plan.mode": "mode", "plan.amount": "amount", "plan.currency": "currency",
+}  # fmt: skip
+
+
+def label(name: str) -> str:
+    """The field's name in words: of a workload, of a revision, or of its plan (`plan.cards`)."""
+    if name in _DECLARED:
+        return _DECLARED[name].label.render(gettext)
+    model: Any = (
+        PlanChoice if name in _PLAN else CapacityRequest if name == "title" else RequestRevision
+    )
+    text = str(model._meta.get_field(_PLAN.get(name, name)).verbose_name)
+    return text[:1].upper() + text[1:]
+
+
+def value(name: str, shown: Any) -> str:
+    """A field's value as a person reads it; empty when there is none."""
+    if shown is None or shown == "":
+        return ""
+    if isinstance(shown, bool):
+        return gettext("Yes") if shown else gettext("No")
+    if name in _DECLARED:
+        return _workload_value(_DECLARED[name], shown)
+    if name == "checkpoint_seconds":
+        return span(shown)
+    if name == "accuracy_loss_limit":
+        return percent(shown, 2)
+    if name == "data_residence":
+        return str(Residence(shown).label)
+    if name == "latency_class":
+        return str(LatencyClass(shown).label)
+    if name == "plan.mode":
+        return str(PaymentChoice(shown).label)
+    if name in ("need_by", "start"):
+        return date_format(date.fromisoformat(shown) if isinstance(shown, str) else shown)
+    if name == "duration_days":
+        return ngettext("%(n)s day", "%(n)s days", shown) % {"n": shown}
+    if isinstance(shown, Decimal):
+        return number_format(shown.normalize(), force_grouping=True)
+    return str(shown)
+
+
+def _workload_value(field: workloads.Field, shown: Any) -> str:
+    if field.type == "choice":
+        return next(
+            (text.render(gettext) for code, text in field.choices if code == shown), str(shown)
+        )
+    if field.type == "share":
+        return percent(shown, 1)
+    if field.type == "config":
+        return gettext("As pasted")
+    if isinstance(shown, int | float) and field.unit:
+        if abs(shown) >= 1e5 or field.unit == "B":
+            return quantity(shown, field.unit)
+        return f"{number_format(shown, force_grouping=True)} {field.unit}"
+    if isinstance(shown, int | float):
+        return number_format(shown, force_grouping=True)
+    return str(shown)
+
+
+def revision_facts(revision: RequestRevision) -> list[tuple[str, str]]:
+    """What is asked for, as (label, value); what a kind does not ask is left out."""
+    rows = [(label(name), value(name, shown)) for name, shown in revision.workload.items()]
+    kind = revision.request.kind
+    left_out = {"workload", "justification"}
+    if kind not in workloads.ASKS_INTERRUPTIBLE:
+        left_out |= {"interruptible", "checkpoint_seconds"}
+    if kind not in workloads.ASKS_LATENCY:
+        left_out.add("latency_class")
+    if kind not in workloads.ASKS_ACCURACY:
+        left_out.add("accuracy_loss_limit")
+    rows += [
+        (label(name), value(name, getattr(revision, name)))
+        for name in RequestRevision.CONTENT
+        if name not in left_out
+    ]
+    return [(name, shown) for name, shown in rows if shown]
+
+
+def plan_facts(plan: PlanChoice) -> list[tuple[str, str, str]]:
+    """The chosen plan, as (label, value, note)."""
+    rate = ""
+    if plan.base_currency != plan.currency:
+        rate = gettext("%(amount)s at %(rate)s, %(day)s") % {
+            "amount": money(plan.base_money),
+            "rate": number_format(plan.rate.normalize()),
+            "day": date_format(plan.rate_date),
+        }
+    cards = gettext("%(n)s in %(servers)s servers") % {
+        "n": plan.cards,
+        "servers": plan.servers or "–",
+    }
+    return [
+        (label("plan.accelerator_slug"), plan.accelerator_slug, ""),
+        (label("plan.cards"), cards if plan.servers else str(plan.cards), ""),
+        (label("plan.mode"), str(plan.get_mode_display()), str(plan.get_spend_kind_display())),
+        (label("plan.amount"), money(plan.money), rate),
+    ]
+
+
+def difference_rows(differences: Iterable[Difference]) -> list[tuple[str, str, str]]:
+    """Rows of components/diff_table.html."""
+    return [
+        (label(row.field), value(row.field, row.old), value(row.field, row.new))
+        for row in differences
+    ]
+
+
+def conflict_rows(changes: Mapping[str, tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """(label, what you entered, what is stored now)."""
+    known = {*_DECLARED, *RequestRevision.CONTENT, "title"}
+    return [
+        (label(name) if name in known else name, theirs, now)
+        for name, (theirs, now) in changes.items()
+    ]
+
+
+def balance_tiles(balance: Balance) -> list[dict[str, Any]]:
+    """The tiles of a budget, in its currency."""
+
+    def tile(name: str, amount: Decimal, note: str = "", tone: str = "") -> dict[str, Any]:
+        return {
+            "label": name,
+            "value": money(Money(amount, balance.currency)),
+            "note": note,
+            "tone": tone,
+        }
+
+    over = balance.after_requests < 0
+    return [
+        tile(gettext("Allotted"), balance.allotted),
+        tile(gettext("Asked for"), balance.reserved, gettext("Submitted, not decided")),
+        tile(gettext("Approved, not ordered"), balance.approved),
+        tile(gettext("Ordered"), balance.committed),
+        tile(gettext("Spent"), balance.actual),
+        tile(
+            gettext("Available"),
+            balance.available,
+            gettext("%(amount)s if everything asked for were approved")
+            % {"amount": money(Money(balance.after_requests, balance.currency))},
+            "bad" if balance.available < 0 else "warn" if over else "",
+        ),
+    ]
+
+
+def balance_parts(balance: Balance) -> list[tuple[str, float]]:
+    """Parts of a budget's bar."""
+    return [
+        (gettext("Spent"), float(balance.actual)),
+        (gettext("Ordered"), float(balance.committed)),
+        (gettext("Approved, not ordered"), float(balance.approved)),
+        (gettext("Asked for"), float(balance.reserved)),
+    ]
+
+
+def budget_row(budget: Budget, balance: Balance) -> dict[str, Any]:
+    """A budget and its sums for a list."""
+    return {"budget": budget, "balance": balance, "used": _used(balance)}
+
+
+def _used(balance: Balance) -> float | None:
+    if balance.allotted <= 0:
+        return None
+    return float(1 - balance.available / balance.allotted)

@@ -1,0 +1,49 @@
+"""Entry points of background work and of the clock: load by id, call one service. Safe to repeat."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.db import OperationalError
+
+from core.jobs import Progress, job_task
+from core.messages import msg
+from core.models import Job
+from core.organisation import NotSetUp
+from planning.models.reviews import ReviewReport
+from planning.review_report import render_report, report_name
+from planning.services import reviews
+from planning.services.budgets import expire_reservation, expiring_requests
+from planning.services.ledger_proof import prove_and_alarm
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def prove_ledger() -> int:
+    """Prove that the ledger adds up; tell finance and administrators what does not."""
+    return prove_and_alarm()
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def expire_reservations() -> int:
+    """Release soft reservations past the policy's age. Does nothing before a policy is in force."""
+    return sum(expire_reservation(request_id=pk) for pk in expiring_requests())
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def ensure_reviews() -> None:
+    """Schedule the running quarter's review. Harmless to repeat."""
+    try:
+        reviews.ensure_reviews()
+    except NotSetUp:
+        return  # nothing to review before there is an organisation
+
+
+@job_task
+def render_review(job: Job, progress: Progress, report_id: int) -> None:
+    """Draw the PDF of one snapshot in one language and keep it."""
+    report = ReviewReport.objects.select_related("snapshot__review", "file").get(pk=report_id)
+    if report.file is not None:
+        return
+    progress(10, msg("Drawing the pack"))
+    content = render_report(report)
+    progress(90, msg("Keeping the document"))
+    reviews.attach_report(report_id=report.pk, content=content, name=report_name(report))

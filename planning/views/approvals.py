@@ -1,0 +1,121 @@
+"""The approver's inbox, decisions, stand-ins and policies."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from core.errors import InputError
+from core.forms import refuse
+from core.http import SignedInRequest
+from core.organisation import organisation, quarter_at, today
+from planning import policies
+from planning.forms.approvals import DecisionForm, DelegationForm, PresetForm
+from planning.models import (
+    ApprovalLimit,
+    ApprovalPolicy,
+    ApprovalStep,
+    CapacityRequest,
+    Delegation,
+)
+from planning.selectors.approvals import inbox
+from planning.selectors.budgets import effects
+from planning.services import approvals
+from planning.services.policy_presets import load_policy
+
+
+@require_safe
+def approval_list(request: SignedInRequest) -> HttpResponse:
+    """What waits for this person's decision, with what it would do to the budget and what changed since last time."""
+    items = inbox(request.user)
+    found = effects([item.step.revision.plan for item in items], quarter_at())
+    rows = [{"item": item, "effect": found[item.step.revision.plan.pk]} for item in items]
+    standing_in = Delegation.objects.active_on(today()).filter(delegate=request.user)
+    context = {"rows": rows, "standing_in": standing_in.select_related("principal")}
+    return render(request, "planning/approval_list.html", context)
+
+
+@require_POST
+def approval_decide(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Cast a vote. Only by POST: a link in a mail leads to the page and decides nothing."""
+    step = get_object_or_404(
+        ApprovalStep.objects.select_related("revision"),
+        pk=pk,
+        revision__request__in=CapacityRequest.objects.visible_to(request.user).values("pk"),
+    )
+    form = DecisionForm(request.POST)
+    if form.is_valid():
+        try:
+            approvals.decide(step_id=pk, by=request.user, **form.cleaned_data)
+        except InputError as error:
+            messages.error(request, error.message.render(_))
+        else:
+            messages.success(request, _("Your decision was recorded."))
+    else:
+        messages.error(request, _("The decision could not be read. Try again from this page."))
+    return redirect("request-detail", pk=step.revision.request_id)
+
+
+def delegation_list(request: SignedInRequest) -> HttpResponse:
+    """Who decides for me, for whom I decide, and a form to hand over for some days."""
+    user = request.user
+    form = DelegationForm(request.POST or None, user=user)
+    if request.method == "POST" and form.is_valid():
+        try:
+            approvals.delegate(principal=user, by=user, **form.cleaned_data)
+        except InputError as error:
+            refuse(form, error)
+        else:
+            messages.success(request, _("Your stand-in was told."))
+            return redirect("delegation-list")
+    rows = Delegation.objects.filter(Q(principal=user) | Q(delegate=user))
+    context = {
+        "form": form,
+        "may_delegate": policies.can_delegate(user),
+        "today": today(),
+        "rows": [
+            (
+                row,
+                policies.can_revoke(user, row)
+                and row.revoked_at is None
+                and row.last_day >= today(),
+            )
+            for row in rows.select_related("principal", "delegate")
+        ],
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "planning/delegation_list.html", context, status=status)
+
+
+@require_POST
+def delegation_revoke(request: SignedInRequest, pk: int) -> HttpResponse:
+    user = request.user
+    get_object_or_404(Delegation, Q(principal=user) | Q(delegate=user), pk=pk)
+    approvals.revoke_delegation(delegation_id=pk, by=user)
+    messages.success(request, _("The delegation ended."))
+    return redirect("delegation-list")
+
+
+def policy_list(request: SignedInRequest) -> HttpResponse:
+    """The rules in force, for everyone to read; administrators choose another preset."""
+    if request.method == "POST":
+        form = PresetForm(request.POST)
+        if form.is_valid():
+            load_policy(preset=form.cleaned_data["preset"], by=request.user)
+            messages.success(
+                request, _("The preset is in force. Running reviews keep their steps.")
+            )
+        return redirect("policy-list")
+    active = ApprovalPolicy.objects.prefetch_related("rules__team").filter(active=True).first()
+    context = {
+        "policy": active,
+        "form": PresetForm(initial={"preset": active.preset} if active else None),
+        "may_load": policies.can_load_policy(request.user),
+        "limits": ApprovalLimit.objects.select_related("user").order_by("user__name"),
+        "organisation": organisation(),
+    }
+    return render(request, "planning/policy_list.html", context)
