@@ -8,7 +8,9 @@ from celery import shared_task
 from core.errors import DomainError
 from core.jobs import Progress, job_task
 from core.models import Job
+from core.organisation import NotSetUp
 from procurement.services.evidence import read_file
+from procurement.services.reviews import freeze_due_reviews
 from procurement.services.rfqs import close_rfq, due_rfqs
 
 log = structlog.get_logger(__name__)
@@ -28,3 +30,12 @@ def close_due_rfqs() -> None:
             close_rfq(rfq_id=rfq_id, by=None)
         except DomainError as error:
             log.warning("rfq.not_closed", rfq=rfq_id, text=str(error))
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def freeze_ended_quarters() -> None:
+    """Freeze the figures of reviews whose quarter has ended. Safe to repeat."""
+    try:
+        freeze_due_reviews()
+    except NotSetUp:
+        return  # nothing to review before there is an organisation

@@ -1,5 +1,5 @@
-"""Addresses of this app."""
+"""Addresses of this app: one list per part."""
 
-from django.urls import URLPattern
+from procurement.routes import reviews
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [*reviews.pages]
