@@ -78,7 +78,8 @@ class ReplicaPlan:
 
     @property
     def fits(self) -> bool:
-        return bool(self.serving.fits[0])
+        """Whether weights and the cache of every request in flight are held; an engine would let the others wait."""
+        return bool(self.serving.fits[0]) and float(self.serving.capacity[0]) >= self.concurrency
 
 
 def estimate_inference(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from core.messages import Message, msg
 from planning.estimators.inference_batching import Serving
 from planning.estimators.inference_candidates import one_candidate
@@ -149,11 +147,14 @@ def remedies(
         room=round(max(float(cache_room(c, k)[0]), 0.0) / GB, 1),
     )
     out = [first]
-    for message, workload, shape in _changes(w, layout, architecture):
+    helped: set[str] = set()
+    for kind, message, workload, shape in _changes(w, layout, architecture):
+        if kind in helped:  # the mildest change of a kind is enough
+            continue
         one = one_candidate(workload, accelerator, architecture, shape)
-        needed = workload.concurrency or 1.0
-        if sequences_that_fit(one, k)[0] >= needed:
+        if sequences_that_fit(one, k)[0] >= (workload.concurrency or 1.0):
             out.append(message)
+            helped.add(kind)
         if len(out) == 4:
             break
     if len(out) == 1:
@@ -163,29 +164,39 @@ def remedies(
     return tuple(out)
 
 
+_Change = tuple[str, Message, InferenceWorkload, InferenceLayout]
+
+
 def _changes(
     w: InferenceWorkload, layout: InferenceLayout, architecture: Architecture
-) -> list[tuple[Message, InferenceWorkload, InferenceLayout]]:
-    """Single changes, cheapest first: settings, then precision with its accuracy cost, then more accelerators."""
-    out: list[tuple[Message, InferenceWorkload, InferenceLayout]] = []
+) -> list[_Change]:
+    """(kind, sentence, workload, layout), cheapest first: settings, then precision with its accuracy cost, then more
+    accelerators; within a kind the mildest first."""
+    out: list[_Change] = []
     if w.cache_dtype in ("fp16", "bf16"):
         out.append(
-            (msg("Keep the cache in FP8: half its size."), replace(w, kv_dtype="fp8"), layout)
+            (
+                "cache",
+                msg("Keep the cache in FP8: half its size."),
+                replace(w, kv_dtype="fp8"),
+                layout,
+            )
         )
-    if w.concurrency is not None and w.concurrency > 1:
+    if w.concurrency is not None:
         for divisor in (2, 4, 8, 16, 64):
-            fewer = float(np.floor(w.concurrency / divisor))
+            fewer = int(w.concurrency / divisor)
             if fewer >= 1:
                 text = msg(
                     "Keep %(count)s requests in flight instead of %(now)s.",
                     count=fewer,
-                    now=w.concurrency,
+                    now=round(w.concurrency),
                 )
-                out.append((text, replace(w, concurrency=fewer), layout))
-    shorter = w.input_tokens / 2
-    if shorter >= 1024:
-        text = msg("Halve the input to %(tokens)s tokens.", tokens=round(shorter))
-        out.append((text, replace(w, input_tokens=shorter), layout))
+                out.append(("concurrency", text, replace(w, concurrency=float(fewer)), layout))
+    for divisor in (2, 4):
+        shorter = w.input_tokens / divisor
+        if shorter >= 1024:
+            text = msg("Shorten the input to %(tokens)s tokens.", tokens=round(shorter))
+            out.append(("input", text, replace(w, input_tokens=shorter), layout))
     for dtype in ("fp8", "int8", "int4"):
         if weight_format(dtype).bytes < 0.9 * weight_format(w.weights_dtype).bytes:
             low, high = weight_format(dtype).accuracy_loss
@@ -195,18 +206,20 @@ def _changes(
                 low=low,
                 high=high,
             )
-            out.append((text, replace(w, weights_dtype=dtype), layout))
+            kind = "4-bit weights" if dtype == "int4" else "8-bit weights"
+            out.append((kind, text, replace(w, weights_dtype=dtype), layout))
     for factor in (2, 4, 8, 16):
         shape = _wider(layout, factor, architecture)
         if shape is not None:
             text = msg(
-                "Take %(count)s accelerators per replica (tensor parallel %(tensor)s, pipeline parallel %(pipeline)s).",
+                "Take %(count)s accelerators per replica "
+                "(tensor parallel %(tensor)s, pipeline parallel %(pipeline)s).",
                 count=shape.accelerators,
                 tensor=shape.tensor_parallel,
                 pipeline=shape.pipeline_parallel,
             )
-            out.append((text, w, shape))
-    return _dedupe(out)
+            out.append(("accelerators", text, w, shape))
+    return out
 
 
 def _wider(
@@ -217,16 +230,3 @@ def _wider(
         return replace(layout, tensor_parallel=tensor)
     pipeline = layout.pipeline_parallel * factor
     return replace(layout, pipeline_parallel=pipeline) if pipeline <= architecture.layers else None
-
-
-def _dedupe(
-    changes: list[tuple[Message, InferenceWorkload, InferenceLayout]],
-) -> list[tuple[Message, InferenceWorkload, InferenceLayout]]:
-    """Of several changes of one kind only the mildest that works is wanted; the caller stops at three that work."""
-    seen: list[Message] = []
-    out = []
-    for change in changes:
-        if change[0] not in seen:
-            seen.append(change[0])
-            out.append(change)
-    return out

@@ -1,0 +1,385 @@
+"""How many replicas a service needs: queueing in front of slots, a headroom that is never below the floor.
+
+Three needs are computed and the largest decides: throughput alone, throughput with headroom, and the latency bound
+at its percentile. What a straight division would have said is shown beside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from core.errors import InputError
+from core.messages import Message, msg
+from planning.estimators.inference import ReplicaPlan, replica_plans
+from planning.estimators.inference_bands import grade_of, measured_over_estimated
+from planning.estimators.inference_constants import Constants, published_constants
+from planning.estimators.inference_workload import InferenceLayout, InferenceWorkload, checked
+from planning.estimators.queueing import Queue, highest_load
+from planning.estimators.service_options import HEADROOM
+from planning.estimators.types import Accelerator, Architecture, Grade, InfeasibleError, Step
+
+LARGEST_FLEET = 1_000_000  # replicas
+FEW_SLOTS = (
+    32  # below this a flat 20 % headroom is not enough for a p99 wait of half a service time
+)
+PERCENTILES = (0.5, 0.95, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Waiting and answers of the whole fleet at one load; inf where the queue grows without end. [s]"""
+
+    load: float  # share of the slots in use [1]
+    wait: Mapping[str, float]  # "p50", "p95", "p99"
+    ttft: Mapping[str, float]
+    end_to_end: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPlan:
+    """A fleet: replicas x accelerators per replica, why so many, and how it answers."""
+
+    workload: InferenceWorkload
+    layout: InferenceLayout
+    replicas: int
+    accelerators_per_replica: int
+    concurrency: float  # slots of one replica [1]
+    slots: int
+    peak_rate: float  # requests [1/s]
+    service_time: float  # mean time in a slot at full batch [s]
+    replicas_by_division: int  # throughput alone, nothing to spare
+    replicas_by_headroom: int
+    replicas_by_latency: int | None  # None: no bound was given
+    binding: str  # "headroom" or "latency"
+    headroom: float  # the fleet's reserve over the peak [1]
+    planned: Latencies
+    with_model_error: Latencies  # at load x (1 + model error)
+    model_error: float
+    grade: Grade
+    messages: tuple[Message, ...] = ()
+    trace: tuple[Step, ...] = ()
+    constants_version: str = ""
+    others: tuple[FleetPlan, ...] = ()  # other layouts, fewest accelerators first
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators in all: replicas x accelerators per replica."""
+        return self.replicas * self.accelerators_per_replica
+
+
+def plan_fleet(
+    request: InferenceWorkload,
+    accelerator: Accelerator,
+    architecture: Architecture,
+    *,
+    layout: InferenceLayout | None = None,
+    constants: Constants | None = None,
+) -> FleetPlan:
+    """The smallest fleet for a request rate with a peak factor and latency bounds at a percentile.
+
+    Every layout that fits is sized; the one with the fewest accelerators is returned, the others in `others`.
+
+    Raises
+    ------
+    InputError
+        If a field is out of range, or no request rate is given.
+    InfeasibleError
+        If the model fits on no layout, or no load, however low, meets the latency bounds.
+    """
+    k = constants or published_constants()
+    workload = checked(request, accelerator, architecture)
+    if workload.request_rate is None:
+        raise InputError("request_rate", msg("A fleet is sized for a request rate; none is given"))
+    plans = replica_plans(workload, accelerator, architecture, k, layout=layout)
+    fitting = [plan for plan in plans if plan.fits]
+    if not fitting:
+        text = msg(
+            "%(model)s does not fit on any layout of %(name)s",
+            model=architecture.name,
+            name=accelerator.name,
+        )
+        raise InfeasibleError(text)
+    meeting = [plan for plan in fitting if plan.meets]
+    if not meeting:
+        nearest = min(fitting, key=lambda plan: plan.strain)
+        raise InfeasibleError(
+            msg(
+                "No layout of %(name)s meets the latency bounds, even idle: "
+                "the nearest misses by a factor of %(factor)s",
+                name=accelerator.name,
+                factor=round(nearest.strain, 2),
+            ),
+            remedies=_faster(workload, nearest),
+        )
+    sized = [_size(plan, accelerator, architecture, k) for plan in meeting]
+    fleets = sorted(
+        (f for f in sized if f is not None),
+        key=lambda f: (f.accelerators, f.accelerators_per_replica),
+    )
+    if not fleets:
+        text = msg("More than %(limit)s replicas would be needed", limit=LARGEST_FLEET)
+        raise InfeasibleError(text)
+    best, *others = fleets
+    return replace(best, others=tuple(others))
+
+
+def _faster(workload: InferenceWorkload, plan: ReplicaPlan) -> tuple[Message, ...]:
+    out = []
+    if workload.tpot_slo is not None and float(plan.serving.tpot[0]) > workload.tpot_slo:
+        out.append(
+            msg(
+                "Tokens come every %(ms)s ms at best: take more bandwidth per replica, or smaller weights.",
+                ms=round(1e3 * float(plan.serving.tpot[0]), 1),
+            )
+        )
+    if workload.ttft_slo is not None and float(plan.serving.ttft[0]) > workload.ttft_slo:
+        out.append(
+            msg(
+                "The first token takes %(ms)s ms at best: take more compute per replica, or a shorter input.",
+                ms=round(1e3 * float(plan.serving.ttft[0])),
+            )
+        )
+    if workload.latency_slo is not None:
+        out.append(
+            msg(
+                "A whole answer of %(tokens)s tokens takes longer than the bound: "
+                "allow shorter answers, or bound the first token instead.",
+                tokens=round(workload.bounded_output),
+            )
+        )
+    return tuple(out)
+
+
+def _size(
+    plan: ReplicaPlan, accelerator: Accelerator, architecture: Architecture, k: Constants
+) -> FleetPlan | None:
+    w = plan.workload
+    assert w.request_rate is not None  # noqa: S101 - checked by the caller
+    sparse = architecture.moe is not None
+    grade = grade_of(
+        k,
+        architecture,
+        accelerator,
+        weights=w.weights_dtype,
+        engine=w.engine,
+        context=w.input_tokens + w.output_tokens,
+    )
+    low, _ = measured_over_estimated(
+        k, "concurrency" if w.concurrency else "throughput", sparse=sparse, grade=grade
+    )
+    error = max(1.0 / low - 1.0, 0.0)
+    concurrency = max(int(plan.concurrency), 1)
+    rate = w.request_rate * w.peak_factor
+    per_replica = float(plan.serving.throughput[0]) / w.output_tokens  # requests [1/s]
+    service = concurrency / per_replica  # time in a slot at full batch, by Little
+    division = max(math.ceil(round(rate / per_replica, 9)), 1)
+    reserve = max(w.headroom, 0.0)
+    by_headroom = max(math.ceil(round(rate * (1.0 + reserve) / per_replica, 9)), 1)
+    if by_headroom > LARGEST_FLEET:
+        return None
+    by_latency = _replicas_for_latency(plan, concurrency, service, rate, division)
+    replicas = max(by_headroom, by_latency or 1)
+    slots = replicas * concurrency
+    queue = Queue(slots, service, rate, w.arrival_variation, w.service_variation)
+    stressed = Queue(slots, service * (1.0 + error), rate, w.arrival_variation, w.service_variation)
+    headroom = replicas * per_replica / rate - 1.0
+    fleet = FleetPlan(
+        workload=w,
+        layout=plan.layout,
+        replicas=replicas,
+        accelerators_per_replica=plan.layout.accelerators,
+        concurrency=float(concurrency),
+        slots=slots,
+        peak_rate=rate,
+        service_time=service,
+        replicas_by_division=division,
+        replicas_by_headroom=by_headroom,
+        replicas_by_latency=by_latency,
+        binding="latency" if by_latency is not None and by_latency > by_headroom else "headroom",
+        headroom=headroom,
+        planned=_latencies(plan, queue),
+        with_model_error=_latencies(plan, stressed),
+        model_error=error,
+        grade=grade,
+        trace=_trace(plan, queue, division, by_headroom, by_latency, replicas),
+        constants_version=k.version,
+    )
+    return replace(fleet, messages=_messages(fleet))
+
+
+def _wait_budget(plan: ReplicaPlan) -> float | None:
+    """What the latency bounds leave for waiting; None without a bound on first token or whole answer. [s]"""
+    w, s = plan.workload, plan.serving
+    budgets = []
+    if w.ttft_slo is not None:
+        budgets.append(w.ttft_slo - float(s.ttft[0]))
+    if w.latency_slo is not None:
+        whole = float(s.ttft[0]) + (w.bounded_output - 1.0) * float(s.tpot[0])
+        budgets.append(w.latency_slo - whole)
+    return min(budgets) if budgets else None
+
+
+def _replicas_for_latency(
+    plan: ReplicaPlan, concurrency: int, service: float, rate: float, least: int
+) -> int | None:
+    """Fewest replicas whose wait stays within what the bounds leave, by bisection. [1]"""
+    w = plan.workload
+    budget = _wait_budget(plan)
+    if budget is None:
+        return None
+
+    def waits(replicas: int) -> bool:
+        queue = Queue(
+            replicas * concurrency, service, rate, w.arrival_variation, w.service_variation
+        )
+        return queue.wait(w.percentile) > max(budget, 0.0)
+
+    high = max(least, 1)
+    while waits(high):
+        high *= 2
+        if high > LARGEST_FLEET:
+            return LARGEST_FLEET
+    low = max(high // 2, least - 1, 0)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if waits(middle) else (low, middle)
+    return high
+
+
+def _latencies(plan: ReplicaPlan, queue: Queue) -> Latencies:
+    """Waits by Allen-Cunneen; the end-to-end tail is led by long outputs, whose token times add to the wait."""
+    w, s = plan.workload, plan.serving
+    ttft, tpot = float(s.ttft[0]), float(s.tpot[0])
+    wait = {f"p{round(100 * p)}": queue.wait(p) for p in PERCENTILES}
+    spread = (w.long_output / w.output_tokens) ** (
+        1 / 2.326
+    )  # log-normal: p99 lies 2.326 deviations above the median
+    output = {
+        "p50": w.output_tokens,
+        "p95": w.output_tokens * spread**1.645,
+        "p99": w.long_output,
+    }
+    return Latencies(
+        load=queue.load,
+        wait=wait,
+        ttft={p: value + ttft for p, value in wait.items()},
+        end_to_end={p: wait[p] + ttft + (output[p] - 1.0) * tpot for p in wait},
+    )
+
+
+def _messages(fleet: FleetPlan) -> tuple[Message, ...]:
+    w = fleet.workload
+    out = [
+        msg(
+            "%(replicas)s replicas x %(each)s accelerators per replica = %(total)s accelerators.",
+            replicas=fleet.replicas,
+            each=fleet.accelerators_per_replica,
+            total=fleet.accelerators,
+        )
+    ]
+    if fleet.replicas > fleet.replicas_by_division:
+        out.append(
+            msg(
+                "A straight division says %(division)s replicas: no reserve, "
+                "and a queue that grows at the first fluctuation.",
+                division=fleet.replicas_by_division,
+            )
+        )
+    if w.headroom < HEADROOM:
+        out.append(
+            msg(
+                "The headroom asked for, %(asked)s %%, is below the floor of %(floor)s %%.",
+                asked=round(100 * w.headroom),
+                floor=round(100 * HEADROOM),
+            )
+        )
+    if fleet.binding == "latency":
+        out.append(
+            msg(
+                "The latency bound decides: %(needed)s %% of headroom where the rule asks for %(rule)s %%, "
+                "because only %(slots)s slots share the load.",
+                needed=round(100 * fleet.headroom),
+                rule=round(100 * w.headroom),
+                slots=fleet.slots,
+            )
+        )
+    if fleet.slots < FEW_SLOTS:
+        load = highest_load(fleet.slots, wait=0.5, percentile=0.99)
+        out.append(
+            msg(
+                "With %(slots)s slots the p99 wait stays below half a service time only up to %(load)s %% load.",
+                slots=fleet.slots,
+                load=round(100 * load),
+            )
+        )
+    if fleet.with_model_error.load >= 1.0:
+        out.append(
+            msg(
+                "If the model is off by its P90 error, %(error)s %%, the fleet is overloaded at the peak: "
+                "measure before buying.",
+                error=round(100 * fleet.model_error),
+            )
+        )
+    if w.peak_factor == 1.0:
+        out.append(
+            msg(
+                "No peak factor is given: the mean rate is taken as the peak. Offices see 3 to 5, consumers 2 to 3."
+            )
+        )
+    return tuple(out)
+
+
+def _trace(
+    plan: ReplicaPlan,
+    queue: Queue,
+    division: int,
+    by_headroom: int,
+    by_latency: int | None,
+    replicas: int,
+) -> tuple[Step, ...]:
+    w = plan.workload
+    per_replica = queue.slots / replicas / queue.service
+    lines = [
+        Step(
+            "peak rate",
+            "rate x peak factor",
+            {"rate": w.request_rate or 0.0, "factor": w.peak_factor},
+            queue.rate,
+            "1/s",
+        ),
+        Step("requests of a replica", "throughput / O", {"O": w.output_tokens}, per_replica, "1/s"),
+        Step("service time", "B / requests", {"B": queue.slots / replicas}, queue.service, "s"),
+        Step("replicas by division", "ceil(peak / requests)", {}, division, "1"),
+        Step(
+            "replicas by headroom",
+            "ceil(peak (1 + h) / requests)",
+            {"h": w.headroom},
+            by_headroom,
+            "1",
+        ),
+    ]
+    if by_latency is not None:
+        lines.append(
+            Step(
+                "replicas by latency",
+                "fewest with wait(p) <= bound - TTFT",
+                {"p": w.percentile},
+                by_latency,
+                "1",
+            )
+        )
+    lines += [
+        Step("slots", "c = replicas x B", {"replicas": replicas}, queue.slots, "1"),
+        Step("load", "rho = peak S / c", {"S": queue.service}, queue.load, "1"),
+        Step("probability of waiting", "Erlang C(c, c rho)", {}, queue.waiting_probability, "1"),
+        Step(
+            "wait at the percentile",
+            "S ln(C / (1 - p)) / (c (1 - rho)) x (ca^2 + cs^2) / 2",
+            {"p": w.percentile, "ca": w.arrival_variation, "cs": w.service_variation},
+            queue.wait(w.percentile),
+            "s",
+        ),
+    ]
+    return tuple(lines)
