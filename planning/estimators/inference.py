@@ -250,7 +250,7 @@ def _estimate(
         most = figures["max_concurrency"]
         asked = workload.concurrency if workload.concurrency is not None else most.p50 / 2.0
         fits = "tight" if most.p10 < max(asked, 1.0) else "fits"
-    layout = {
+    layout: dict[str, int | str] = {
         "replicas": replicas,
         "accelerators_per_replica": plan.layout.accelerators,
         "tensor_parallel": plan.layout.tensor_parallel,

@@ -20,7 +20,8 @@ from planning.estimators.precision import ENGINES
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """What one replica does. Where nothing fits, `fits` is False and the times are nan."""
+    """What one replica does. Where nothing fits, or the card has no rate for the precision, `fits` is False and the
+    times are nan."""
 
     fits: np.ndarray  # bool (n,)
     capacity: Floats  # sequences that memory holds [1]
@@ -50,7 +51,7 @@ def serve(c: Candidates, k: Constants, *, ran: bool = False) -> Serving:
     """
     r = effective_rates(c, k)
     capacity = sequences_that_fit(c, k)
-    fits = (capacity >= 1.0) | ran
+    fits = ((capacity >= 1.0) | ran) & np.isfinite(r.compute)
     limit = np.minimum(
         np.maximum(np.floor(capacity), 1.0),
         k.per("max_batch", ENGINES)[c.engine] * c.attention_data_parallel,
@@ -129,7 +130,7 @@ def static_batch(c: Candidates, k: Constants, *, ran: bool = False) -> Serving:
     r = effective_rates(c, k)
     capacity = sequences_that_fit(c, k)
     batch = c.concurrency
-    fits = ((capacity >= batch) | ran) & np.isfinite(batch)
+    fits = ((capacity >= batch) | ran) & np.isfinite(batch) & np.isfinite(r.compute)
     safe = np.where(np.isfinite(batch), batch, 1.0)
     output = np.maximum(c.output_tokens, 1.0)
     context = c.input_tokens + c.output_tokens / 2.0

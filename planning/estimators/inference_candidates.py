@@ -173,5 +173,5 @@ def layout_columns(layouts: Sequence[InferenceLayout]) -> dict[str, Floats]:
 def stacked(one: Candidates, concurrency: Floats, **columns: Floats) -> Candidates:
     """A batch of one repeated with other concurrencies, shape (n,), and other columns of that length."""
     index = np.zeros(concurrency.shape[0], dtype=np.int64)
-    repeated = one.take(index)
-    return replace(repeated, concurrency=concurrency, **columns)
+    changed: dict[str, Any] = {"concurrency": concurrency, **columns}
+    return replace(one.take(index), **changed)

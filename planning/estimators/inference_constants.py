@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -22,6 +22,9 @@ class Constants:
     values: Mapping[str, float]
     residuals: Mapping[str, Mapping[str, float]]  # class -> {"p10", "p90"} of measured / estimated
     fitted_set: Mapping[str, Any]  # models, accelerators, engines and precisions measured
+    checks: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict
+    )  # median errors of the fit [%]
 
     def __getitem__(self, name: str) -> float:
         return self.values[name]
@@ -51,6 +54,7 @@ def constants_from(data: Mapping[str, Any]) -> Constants:
         values=dict(data["values"]),
         residuals=dict(data["residuals"]),
         fitted_set=dict(data["fitted_set"]),
+        checks=dict(data.get("median_ape", {})),
     )
 
 

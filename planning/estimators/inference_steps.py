@@ -181,4 +181,5 @@ def _communication(c: Candidates, k: Constants, r: Rates, tokens: Floats, local:
     )
     after_mlp = np.where(ranks > 1, r.hop + reduced / r.link, 0.0)
     between = np.where(c.pipeline_parallel > 1, r.hop + local * row / r.link, 0.0)
-    return s.layers * share * (after_attention + after_mlp) + between
+    total: Floats = s.layers * share * (after_attention + after_mlp) + between
+    return total

@@ -119,11 +119,11 @@ def find_architecture(row: Row, resolve: ResolveArchitecture) -> Architecture:
 
 
 def _shape_of(given: Mapping[str, Any], name: str) -> Architecture:
-    total = _number(given.get("params_total"))
-    if not _number(given.get("layers")) or not _number(given.get("hidden")):
+    total = number(given.get("params_total"))
+    if not number(given.get("layers")) or not number(given.get("hidden")):
         if total is None or given.get("flops_per_sample") is not None:
             raise UnreadableRow("no shape")
-        return architecture_from_count(total, active=_number(given.get("params_active")), name=name)
+        return architecture_from_count(total, active=number(given.get("params_active")), name=name)
     layers, hidden, heads = int(given["layers"]), int(given["hidden"]), int(given.get("heads") or 1)
     shape = Architecture(
         name=name,
@@ -138,7 +138,7 @@ def _shape_of(given: Mapping[str, Any], name: str) -> Architecture:
         moe=_experts_of(given.get("moe"), layers),
         mla=_latent_of(given.get("mla")),
         params_total=total,
-        params_active=_number(given.get("params_active")),
+        params_active=number(given.get("params_active")),
         causal="encoder" not in str(given.get("note") or ""),
     )
     return validate(_with_known_mixer(shape))
@@ -190,14 +190,14 @@ def read_case(
     row: Row, resolve_accelerator: ResolveAccelerator, resolve_architecture: ResolveArchitecture
 ) -> Case:
     """The row as a case. Raises :class:`UnreadableRow` with the reason."""
-    hardware, workload = _part(row, "hardware"), _part(row, "workload")
+    hardware, workload = part_of(row, "hardware"), part_of(row, "workload")
     try:
         accelerator = resolve_accelerator(str(hardware.get("gpu") or ""))
     except DomainError as error:
         raise UnreadableRow("unknown accelerator") from error
     architecture = find_architecture(row, resolve_architecture)
-    engine = engine_family(_part(row, "engine"))
-    weights, kv = _precisions(_part(row, "precision"), engine)
+    engine = engine_family(part_of(row, "engine"))
+    weights, kv = _precisions(part_of(row, "precision"), engine)
     if not _known_kv(row) and weights in ("fp8", "fp4") and "nvidia_" in str(row.get("id")):
         kv = "fp8"  # NVIDIA's Model Optimizer checkpoints carry FP8 cache scales, which engines follow
     try:
@@ -205,21 +205,21 @@ def read_case(
     except InputError as error:
         raise UnreadableRow("no compute rate for this precision") from error
     usual = _SUMMARY_LENGTHS.get(_plain(str(row.get("model"))), (None, None))
-    input_tokens = _number(workload.get("input_len")) or usual[0]
-    output_tokens = _number(workload.get("output_len")) or usual[1]
+    input_tokens = number(workload.get("input_len")) or usual[0]
+    output_tokens = number(workload.get("output_len")) or usual[1]
     if output_tokens is None and "ttft" in str(row.get("row_class")):
         output_tokens = 1.0  # only the first token was timed
     if input_tokens is None or output_tokens is None:
         raise UnreadableRow("no input or output length")
-    tp, pp = _whole(hardware.get("tp"), 1), _whole(hardware.get("pp"), 1)
-    adp = _whole(workload.get("attention_dp"), 1)
-    ep = _whole(workload.get("moe_ep"), 1)
-    count = _whole(hardware.get("count"), tp * pp * adp)
+    tp, pp = whole(hardware.get("tp"), 1), whole(hardware.get("pp"), 1)
+    adp = whole(workload.get("attention_dp"), 1)
+    ep = whole(workload.get("moe_ep"), 1)
+    count = whole(hardware.get("count"), tp * pp * adp)
     adp = min(adp, max(count // (tp * pp), 1))
     if (
         architecture.moe is not None
         and tp * pp * adp < count
-        and _whole(workload.get("moe_tp"), 1) * ep == count
+        and whole(workload.get("moe_tp"), 1) * ep == count
     ):
         adp = count // (
             tp * pp
@@ -228,7 +228,7 @@ def read_case(
     if architecture.moe is not None and engine == "tensorrt-llm-torch" and "moe_ep" not in workload:
         ep, adp, tp = tp, tp, 1  # its published tables run sparse models with attention-DP and EP
     requests = math.inf
-    concurrency = _number(workload.get("concurrency"))
+    concurrency = number(workload.get("concurrency"))
     if concurrency is None and "perf-overview" in str(row.get("source")):
         requests = float(_FLOOD_REQUESTS.get((int(input_tokens), int(output_tokens)), math.inf))
     return Case(
@@ -273,27 +273,30 @@ def _precisions(given: Mapping[str, Any], engine: str) -> tuple[str, str]:
 
 
 def _known_kv(row: Row) -> bool:
-    return str(_part(row, "precision").get("kv")).lower() in KV_BYTES
+    return str(part_of(row, "precision").get("kv")).lower() in KV_BYTES
 
 
-def _part(row: Row, key: str) -> Mapping[str, Any]:
+def part_of(row: Row, key: str) -> Mapping[str, Any]:
+    """A nested object of the row; empty when it is missing or is none."""
     value = row.get(key)
     return value if isinstance(value, Mapping) else {}
 
 
-def _number(value: Any) -> float | None:
+def number(value: Any) -> float | None:
+    """A positive finite number, also when written as text; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        number = float(value)
+        found = float(value)
     except ValueError:
         return None
-    return number if math.isfinite(number) and number > 0 else None
+    return found if math.isfinite(found) and found > 0 else None
 
 
-def _whole(value: Any, default: int) -> int:
-    number = _number(value)
-    return default if number is None else max(int(number), 1)
+def whole(value: Any, default: int) -> int:
+    """A whole number of at least 1; `default` when it is missing or is none."""
+    found = number(value)
+    return default if found is None else max(int(found), 1)
 
 
 def as_candidates(cases: Sequence[Case]) -> Candidates:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import DomainError
-from planning.estimators.inference_truth import SERVER_SHARE, UnreadableRow
+from planning.estimators.inference_truth import SERVER_SHARE, UnreadableRow, number, part_of, whole
 from planning.estimators.precision import WEIGHT_FORMATS
 from planning.estimators.samples import SampleWorkload
 from planning.estimators.types import Accelerator
@@ -34,19 +34,16 @@ def read_sample_case(
     row: Mapping[str, Any], resolve_accelerator: Callable[[str], Accelerator]
 ) -> SampleCase:
     """The row as a sample workload. Raises :class:`UnreadableRow` with the reason."""
-    hardware = row.get("hardware") if isinstance(row.get("hardware"), Mapping) else {}
-    arch = row.get("arch") if isinstance(row.get("arch"), Mapping) else {}
-    workload = row.get("workload") if isinstance(row.get("workload"), Mapping) else {}
-    precision = row.get("precision") if isinstance(row.get("precision"), Mapping) else {}
+    hardware, arch = part_of(row, "hardware"), part_of(row, "arch")
+    workload, precision = part_of(row, "workload"), part_of(row, "precision")
     try:
         accelerator = resolve_accelerator(str(hardware.get("gpu") or ""))
     except DomainError as error:
         raise UnreadableRow("unknown accelerator") from error
     name = "".join(ch for ch in str(row.get("model")).lower() if ch.isalnum())
-    flops = arch.get("flops_per_sample") or _SAMPLE_FLOPS.get(name)
-    if flops is None and arch.get("layers") and arch.get("hidden"):
-        flops = _encoder_flops(arch, float(workload.get("input_len") or 384))
-    if not flops:
+    flops = number(arch.get("flops_per_sample")) or _SAMPLE_FLOPS.get(name)
+    flops = flops or _encoder_flops(arch, number(workload.get("input_len")) or 384.0)
+    if flops is None:
         raise UnreadableRow("no FLOP per sample")
     dtype = str(precision.get("weights") or "fp16").lower()
     if dtype not in WEIGHT_FORMATS:
@@ -54,18 +51,20 @@ def read_sample_case(
     share = SERVER_SHARE if str(workload.get("scenario")).lower() == "server" else 1.0
     return SampleCase(
         workload=SampleWorkload(
-            flops=float(flops),
-            params=float(arch.get("params_total") or 1e8),
+            flops=flops,
+            params=number(arch.get("params_total")) or 1e8,
             dtype=dtype,
             network=_NETWORK.get(name, "transformer"),
         ),
         accelerator=accelerator,
-        accelerators=float(hardware.get("count") or 1) * share,
+        accelerators=whole(hardware.get("count"), 1) * share,
     )
 
 
-def _encoder_flops(arch: Mapping[str, Any], tokens: float) -> float:
-    layers, hidden = float(arch["layers"]), float(arch["hidden"])
-    ffn = float(arch.get("ffn") or 4 * hidden)
+def _encoder_flops(arch: Mapping[str, Any], tokens: float) -> float | None:
+    layers, hidden = number(arch.get("layers")), number(arch.get("hidden"))
+    if layers is None or hidden is None:
+        return None
+    ffn = number(arch.get("ffn")) or 4 * hidden
     matrices = layers * (4 * hidden**2 + 2 * hidden * ffn)
     return tokens * (2 * matrices + 4 * layers * hidden * tokens)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from core.errors import InputError, require_at_least
 from core.messages import msg
-from planning.estimators.architecture import attention_flops_per_token, matmul_parameters
+from planning.estimators.architecture import attention_flops_per_token, count_parameters
 from planning.estimators.inference_constants import Constants
 from planning.estimators.inference_tables import GENERATIONS, generation_index
 from planning.estimators.precision import compute_rate, weight_format
@@ -47,7 +47,8 @@ class SampleWorkload:
 def encoder_flops(architecture: Architecture, tokens: float) -> float:
     """Forward FLOP of an encoder over `tokens` tokens, where each sees all. [FLOP]"""
     require_at_least("tokens", tokens, 1.0)
-    per_token = 2 * matmul_parameters(architecture)
+    count = count_parameters(architecture)
+    per_token = 2 * (count.active - count.embedding - count.head)  # tables are looked up
     return tokens * (per_token + attention_flops_per_token(architecture, tokens))
 
 

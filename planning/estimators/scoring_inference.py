@@ -180,11 +180,11 @@ def figures_of(
     for row in rows:
         try:
             if row.get("row_class") == "non-llm":
-                case = read_sample_case(row, resolve_accelerator)
-                estimate = samples_per_second(case.workload, case.accelerator, constants)
+                sample = read_sample_case(row, resolve_accelerator)
+                estimate = samples_per_second(sample.workload, sample.accelerator, constants)
                 rate = measured(row, "requests_per_s")
                 if rate is not None:
-                    total = estimate * case.accelerators
+                    total = estimate * sample.accelerators
                     figures.append(Figure("inference_other", "samples", False, rate, total, row))
                 continue
             read = read_case(row, resolve_accelerator, resolve_architecture)
