@@ -31,6 +31,7 @@ urlpatterns = [
         approvals.DelegationRevoke.as_view(),
         name="api-delegation-revoke",
     ),
+    path("approval-limits/", approvals.LimitList.as_view(), name="api-limits"),
     path("policies/", approvals.PolicyList.as_view(), name="api-policies"),
     path("budgets/", budgets.BudgetList.as_view(), name="api-budgets"),
     path("budgets/<int:pk>/", budgets.BudgetDetail.as_view(), name="api-budget"),

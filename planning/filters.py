@@ -14,7 +14,7 @@ from core.models import Team
 from planning.models import Budget, CapacityRequest
 from planning.models.plans import SpendKind
 from planning.models.requests import visible_teams
-from planning.states import RequestStatus
+from planning.states import OPEN_REQUEST, RequestStatus
 from planning.workloads import Kind
 
 _REFERENCE = re.compile(r"(?:R-)?0*(\d{1,9})", re.IGNORECASE)
@@ -39,16 +39,22 @@ class RequestFilter(django_filters.FilterSet):
     team = django_filters.ModelChoiceFilter(
         queryset=_own_teams, to_field_name="slug", label=_("Team"), empty_label=_("All")
     )
-    status = django_filters.MultipleChoiceFilter(
-        choices=RequestStatus.choices,
+    status = django_filters.ChoiceFilter(
+        method="in_state",
+        choices=[("open", _("All that are open")), *RequestStatus.choices],
         label=_("State"),
-        widget=forms.SelectMultiple(attrs={"size": 3}),
+        empty_label=_("All"),
     )
     kind = django_filters.ChoiceFilter(choices=Kind.choices, label=_("Kind"), empty_label=_("All"))
 
     class Meta:
         model = CapacityRequest
         fields = ["q", "team", "status", "kind"]
+
+    def in_state(
+        self, queryset: QuerySet[CapacityRequest], name: str, value: str
+    ) -> QuerySet[CapacityRequest]:
+        return queryset.filter(status__in=OPEN_REQUEST if value == "open" else [value])
 
     def search(
         self, queryset: QuerySet[CapacityRequest], name: str, value: str

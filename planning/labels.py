@@ -33,6 +33,7 @@ def name_own_actions() -> None:
             "approval_step.rejected": _("Step rejected"),
             "approval_step.void": _("Step void"),
             "approval_step.cancelled": _("Step cancelled"),
+            "approval_limit.set": _("Approval limit set"),
             "approval_policy.loaded": _("Approval rules put in force"),
             "delegation.given": _("Stand-in named"),
             "delegation.revoked": _("Delegation ended"),

@@ -22,7 +22,7 @@ from planning.selectors.budgets import Balance
 _DECLARED = {field.name: field for fields in workloads.FIELDS.values() for field in fields}
 _PLAN = {
     "plan.accelerator_slug": "accelerator_slug", "plan.cards": "cards", "plan.servers": "servers",
-    "plan.mode": "mode", "plan.amount": "amount", "plan.currency": "currency",
+    "plan.mode": "mode", "plan.money": "amount",
 }  # fmt: skip
 
 
@@ -59,8 +59,8 @@ def value(name: str, shown: Any) -> str:
         return date_format(date.fromisoformat(shown) if isinstance(shown, str) else shown)
     if name == "duration_days":
         return ngettext("%(n)s day", "%(n)s days", shown) % {"n": shown}
-    if isinstance(shown, Decimal):
-        return number_format(shown.normalize(), force_grouping=True)
+    if isinstance(shown, Money):
+        return money(shown)
     return str(shown)
 
 
@@ -118,7 +118,7 @@ def plan_facts(plan: PlanChoice) -> list[tuple[str, str, str]]:
         (label("plan.accelerator_slug"), plan.accelerator_slug, ""),
         (label("plan.cards"), cards if plan.servers else str(plan.cards), ""),
         (label("plan.mode"), str(plan.get_mode_display()), str(plan.get_spend_kind_display())),
-        (label("plan.amount"), money(plan.money), rate),
+        (label("plan.money"), money(plan.money), rate),
     ]
 
 
@@ -143,12 +143,8 @@ def balance_tiles(balance: Balance) -> list[dict[str, Any]]:
     """The tiles of a budget, in its currency."""
 
     def tile(name: str, amount: Decimal, note: str = "", tone: str = "") -> dict[str, Any]:
-        return {
-            "label": name,
-            "value": money(Money(amount, balance.currency)),
-            "note": note,
-            "tone": tone,
-        }
+        figure, unit = money(Money(amount, balance.currency)).rsplit(" ", 1)
+        return {"label": name, "value": figure, "unit": unit, "note": note, "tone": tone}
 
     over = balance.after_requests < 0
     return [
@@ -167,13 +163,22 @@ def balance_tiles(balance: Balance) -> list[dict[str, Any]]:
     ]
 
 
-def balance_parts(balance: Balance) -> list[tuple[str, float]]:
-    """Parts of a budget's bar."""
+def balance_parts(balance: Balance) -> list[dict[str, Any]]:
+    """Rows of the meters tag: each sum as a share of what was allotted."""
+    rows = (
+        ("actual", gettext("Spent")),
+        ("committed", gettext("Ordered")),
+        ("approved", gettext("Approved, not ordered")),
+        ("reserved", gettext("Asked for")),
+    )
     return [
-        (gettext("Spent"), float(balance.actual)),
-        (gettext("Ordered"), float(balance.committed)),
-        (gettext("Approved, not ordered"), float(balance.approved)),
-        (gettext("Asked for"), float(balance.reserved)),
+        {
+            "label": text,
+            "value": balance.share(name),
+            "note": money(getattr(balance, name), balance.currency),
+            "tone": "bad" if (balance.share(name) or 0) > 1 else "",
+        }
+        for name, text in rows
     ]
 
 

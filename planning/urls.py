@@ -27,6 +27,7 @@ urlpatterns = [
         name="delegation-revoke",
     ),
     path("approvals/rules/", approvals.policy_list, name="policy-list"),
+    path("approvals/limits/", approvals.limit_set, name="limit-set"),
     path("budgets/", budgets.budget_list, name="budget-list"),
     path("budgets/new/", budgets.budget_open, name="budget-open"),
     path("budgets/<int:pk>/", budgets.budget_detail, name="budget-detail"),

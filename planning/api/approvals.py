@@ -22,13 +22,16 @@ from planning.api.serializers import (
     DecideInput,
     DelegateInput,
     DelegationSerializer,
+    LimitInput,
+    LimitSerializer,
     PolicySerializer,
     PresetInput,
     StepSerializer,
 )
-from planning.models import ApprovalPolicy, ApprovalStep, CapacityRequest, Delegation
+from planning.models import ApprovalLimit, ApprovalPolicy, ApprovalStep, CapacityRequest, Delegation
 from planning.selectors.approvals import inbox
 from planning.services import approvals
+from planning.services.limits import set_limit
 from planning.services.policy_presets import load_policy
 
 
@@ -109,3 +112,21 @@ class PolicyList(ListAPIView[ApprovalPolicy]):
         return Response(
             PolicySerializer(load_policy(preset=data["preset"], by=api_user(request))).data
         )
+
+
+class LimitList(ListAPIView[ApprovalLimit]):
+    """Personal limits; POST sets or lifts one (administrator, not for oneself)."""
+
+    serializer_class = LimitSerializer
+    queryset = ApprovalLimit.objects.select_related("user").order_by("user__email")
+    filter_backends: list[Any] = []
+
+    @extend_schema(request=LimitInput, responses={200: LimitSerializer, 204: None})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        data = checked(LimitInput(data=request.data))
+        person = User.objects.filter(email=data.pop("user").lower(), is_active=True).first()
+        if person is None:
+            raise InputError("user", msg("Choose another active person"))
+        limit = set_limit(user=person, by=api_user(request), **data)
+        return Response(status=204) if limit is None else Response(LimitSerializer(limit).data)

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from core.models import CURRENCY_CHOICES
 from planning import policies
 from planning.models import (
+    ApprovalLimit,
     ApprovalPolicy,
     ApprovalRule,
     ApprovalStep,
@@ -199,6 +200,22 @@ class PolicySerializer(serializers.ModelSerializer[ApprovalPolicy]):
         model = ApprovalPolicy
         fields = ["id", "preset", "active", "two_person_budget", "allow_over_budget", "block_stale_study",
                   "reservation_days", "actual_tolerance", "rules"]  # fmt: skip
+
+
+class LimitInput(serializers.Serializer[Any]):
+    """`amount` null lifts the limit."""
+
+    user = serializers.EmailField()
+    amount = serializers.DecimalField(18, 3, allow_null=True)
+    currency = serializers.ChoiceField(choices=CURRENCY_CHOICES)
+
+
+class LimitSerializer(serializers.ModelSerializer[ApprovalLimit]):
+    user = serializers.EmailField(source="user.email", read_only=True)
+
+    class Meta:
+        model = ApprovalLimit
+        fields = ["user", "amount", "currency"]
 
 
 class PresetInput(serializers.Serializer[Any]):

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from core.forms import DateInput
-from core.models import User
+from core.models import CURRENCY_CHOICES, User
 from planning.models.approvals import Decision, Preset
 
 
@@ -40,3 +40,14 @@ class PresetForm(forms.Form):
     """Which preset to put in force."""
 
     preset = forms.ChoiceField(label=_("Preset"), choices=Preset.choices)
+
+
+class LimitForm(forms.Form):
+    """A person's limit; empty lifts it."""
+
+    user = forms.ModelChoiceField(User.objects.filter(is_active=True), label=_("Person"))
+    amount = forms.DecimalField(
+        label=_("Limit"), required=False, min_value=0, max_digits=18, decimal_places=2,
+        help_text=_("Empty: no personal limit."),
+    )  # fmt: skip
+    currency = forms.ChoiceField(label=_("Currency"), choices=CURRENCY_CHOICES)

@@ -148,7 +148,7 @@ class Difference:
     new: Any
 
 
-PLAN_FIELDS = ("accelerator_slug", "cards", "servers", "mode", "amount", "currency")
+PLAN_FIELDS = ("accelerator_slug", "cards", "servers", "mode", "money")
 
 
 def differences(old: RequestRevision, new: RequestRevision) -> list[Difference]:

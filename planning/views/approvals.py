@@ -14,7 +14,7 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.organisation import organisation, quarter_at, today
 from planning import policies
-from planning.forms.approvals import DecisionForm, DelegationForm, PresetForm
+from planning.forms.approvals import DecisionForm, DelegationForm, LimitForm, PresetForm
 from planning.models import (
     ApprovalLimit,
     ApprovalPolicy,
@@ -25,6 +25,7 @@ from planning.models import (
 from planning.selectors.approvals import inbox
 from planning.selectors.budgets import effects
 from planning.services import approvals
+from planning.services.limits import set_limit
 from planning.services.policy_presets import load_policy
 
 
@@ -115,7 +116,21 @@ def policy_list(request: SignedInRequest) -> HttpResponse:
         "policy": active,
         "form": PresetForm(initial={"preset": active.preset} if active else None),
         "may_load": policies.can_load_policy(request.user),
+        "limit_form": LimitForm(initial={"currency": organisation().currency}),
         "limits": ApprovalLimit.objects.select_related("user").order_by("user__name"),
-        "organisation": organisation(),
     }
     return render(request, "planning/policy_list.html", context)
+
+
+@require_POST
+def limit_set(request: SignedInRequest) -> HttpResponse:
+    """Set or lift a person's limit (administrator, not for oneself)."""
+    form = LimitForm(request.POST)
+    if form.is_valid():
+        set_limit(by=request.user, **form.cleaned_data)
+        messages.success(request, _("The limit was set."))
+    else:
+        for field, errors in form.errors.items():
+            text = " ".join(str(error) for error in errors)
+            messages.error(request, f"{form.fields[field].label}: {text}")
+    return redirect("policy-list")

@@ -69,7 +69,6 @@ def _detail(request: SignedInRequest, budget: Budget) -> dict[str, Any]:
         "balance": found,
         "tiles": tables.balance_tiles(found),
         "bar": tables.balance_parts(found),
-        "bar_total": float(found.allotted),
         "period": period,
         "last_day": period.end - timedelta(days=1),
         "page": Paginator(entries(budget), PAGE).get_page(request.GET.get("page")),

@@ -295,3 +295,24 @@ def test_a_copy_by_api_has_no_approvals(w):
         [],
         None,
     )
+
+
+def test_a_limit_is_set_by_an_administrator_for_another_person(w):
+    body = {"user": w.lead.email, "amount": "500", "currency": "CNY"}
+    for person in (w.lead, w.cto, w.finance, w.superuser):
+        assert api(person).post(reverse("api-limits"), body, format="json").status_code == 403
+    own = {**body, "user": w.admin.email}
+    assert api(w.admin).post(reverse("api-limits"), own, format="json").status_code == 403
+    assert api(w.admin).post(reverse("api-limits"), body, format="json").data["amount"] == "500.000"
+    assert AuditEntry.objects.get(action="approval_limit.set").data["after"] == "500.000 CNY"
+    lifted = api(w.admin).post(reverse("api-limits"), {**body, "amount": None}, format="json")
+    assert lifted.status_code == 204
+    assert not builders.ApprovalLimit.objects.exists()
+
+
+def test_the_support_pages_change_nothing(w, client):
+    client.force_login(w.superuser)
+    builders.approved(w)
+    for name in ("capacityrequest", "ledgerentry", "approvalstep", "approvallimit"):
+        assert client.get(reverse(f"admin:planning_{name}_changelist")).status_code == 200
+        assert client.get(reverse(f"admin:planning_{name}_add")).status_code == 403

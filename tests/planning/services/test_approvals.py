@@ -279,7 +279,7 @@ def test_an_edit_after_approval_builds_a_new_chain_for_the_new_amount(w):
     with pytest.raises(InvalidTransition):
         decide(old, w.lead)
     seen = {row.field for row in differences(last_approved(request.current), request.current)}
-    assert seen == {"tokens", "plan.amount"}
+    assert seen == {"tokens", "plan.money"}
 
 
 def test_reject_and_return_need_a_reason_and_end_the_other_steps(w):

@@ -321,6 +321,10 @@ def test_stand_ins_and_rules_have_their_pages(w, login, language):
         == 403
     )
     login(w.admin, language).post(reverse("policy-list"), {"preset": "company"})
+    limit = {"user": w.lead.pk, "amount": "700", "currency": "CNY"}
+    assert login(w.cto, language).post(reverse("limit-set"), limit).status_code == 403
+    login(w.admin, language).post(reverse("limit-set"), limit)
+    assert "700.00" in login(w.cto, language).get(reverse("policy-list")).content.decode()
     assert builders.ApprovalPolicy.objects.get(active=True).preset == "company"
 
 
