@@ -29,7 +29,7 @@ class SortFilter(django_filters.ChoiceFilter):
         choices = [(name, label) for name, (_path, label) in fields.items()]
         choices += [(f"-{name}", label) for name, (_path, label) in fields.items()]
         kwargs.setdefault("widget", forms.HiddenInput)
-        super().__init__(choices=choices, label=_("order"), **kwargs)
+        super().__init__(choices=choices, label=_("sort order"), **kwargs)
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
         if not value:
@@ -64,7 +64,12 @@ class OccurringFilter(django_filters.ChoiceFilter):
             values = model.objects.order_by(column).values_list(column, flat=True).distinct()
             return [(value, value) for value in values]
 
-        super().__init__(field_name=kwargs.pop("field_name", column), choices=choices, **kwargs)
+        super().__init__(
+            field_name=kwargs.pop("field_name", column),
+            choices=choices,
+            empty_label=_("All"),
+            **kwargs,
+        )
 
 
 class AcceleratorFilter(django_filters.FilterSet):
@@ -100,7 +105,9 @@ class AcceleratorFilter(django_filters.FilterSet):
 class ModelFilter(django_filters.FilterSet):
     q = SearchFilter("name", "slug", "family")
     family = OccurringFilter(ModelArchitecture, "family", label=_("Family"))
-    kind = django_filters.ChoiceFilter(choices=ModelArchitecture.Kind.choices, label=_("Kind"))
+    kind = django_filters.ChoiceFilter(
+        choices=ModelArchitecture.Kind.choices, empty_label=_("All"), label=_("Kind")
+    )
     sort = SortFilter(
         {
             "name": ("name", _("name")),
@@ -125,10 +132,15 @@ class OfferPriceFilter(django_filters.FilterSet):
         field_name="offer__accelerator",
         to_field_name="slug",
         queryset=Accelerator.objects.filter(offers__isnull=False).distinct(),
+        empty_label=_("All"),
         label=_("Accelerator"),
     )
-    kind = django_filters.ChoiceFilter(choices=OfferPrice.Kind.choices, label=_("Price kind"))
-    currency = django_filters.ChoiceFilter(choices=CURRENCY_CHOICES, label=_("Currency"))
+    kind = django_filters.ChoiceFilter(
+        choices=OfferPrice.Kind.choices, empty_label=_("All"), label=_("Price kind")
+    )
+    currency = django_filters.ChoiceFilter(
+        choices=CURRENCY_CHOICES, empty_label=_("All"), label=_("Currency")
+    )
     sort = SortFilter(
         {
             "cloud": ("offer__cloud", _("cloud")),
@@ -169,9 +181,11 @@ class TcoFilter(django_filters.FilterSet):
 
 class HardwarePriceFilter(django_filters.FilterSet):
     q = SearchFilter("accelerator__name", "platform__name", "source")
-    currency = django_filters.ChoiceFilter(choices=CURRENCY_CHOICES, label=_("Currency"))
+    currency = django_filters.ChoiceFilter(
+        choices=CURRENCY_CHOICES, empty_label=_("All"), label=_("Currency")
+    )
     condition = django_filters.ChoiceFilter(
-        choices=PriceRecord.Condition.choices, label=_("Condition")
+        choices=PriceRecord.Condition.choices, empty_label=_("All"), label=_("Condition")
     )
 
     class Meta:
@@ -180,8 +194,12 @@ class HardwarePriceFilter(django_filters.FilterSet):
 
 
 class RateFilter(django_filters.FilterSet):
-    base = django_filters.ChoiceFilter(choices=CURRENCY_CHOICES, label=_("One unit of"))
-    quote = django_filters.ChoiceFilter(choices=CURRENCY_CHOICES, label=_("Costs in"))
+    base = django_filters.ChoiceFilter(
+        choices=CURRENCY_CHOICES, empty_label=_("All"), label=_("One unit of")
+    )
+    quote = django_filters.ChoiceFilter(
+        choices=CURRENCY_CHOICES, empty_label=_("All"), label=_("Costs in")
+    )
 
     class Meta:
         model = ExchangeRate

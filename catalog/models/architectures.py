@@ -14,7 +14,7 @@ class ModelArchitecture(models.Model):
     """One published model. Its shape is in the revision `current`; `reference` is the one shipped."""
 
     class Kind(models.TextChoices):
-        DECODER = "decoder", _("Decoder (generates text)")
+        DECODER = "decoder", _("Decoder")
         ENCODER = "encoder", _("Encoder")
         ENCODER_DECODER = "encoder-decoder", _("Encoder and decoder")
         VISION = "vision-encoder", _("Vision transformer")

@@ -7,20 +7,32 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from core.models import AppendOnlyError, AppendOnlyQuerySet, User
 
 
 class Confidence(models.TextChoices):
-    """How far a figure is known."""
+    """How far a figure is known. `meaning` says it in a sentence."""
 
-    MEASURED = "measured", _("Measured by us")
-    READ = "read", _("Read in the source")
-    DERIVED = "derived", _("Derived from figures that were read")
-    RECALLED = "recalled", _("Recalled, not read again")
-    CHOSEN = "chosen", _("Planning assumption")
+    MEASURED = "measured", _("Measured")
+    READ = "read", pgettext_lazy("confidence", "Read")
+    DERIVED = "derived", _("Derived")
+    RECALLED = "recalled", _("Recalled")
+    CHOSEN = "chosen", _("Assumed")
+
+    @property
+    def meaning(self) -> str:
+        return str(
+            {
+                Confidence.MEASURED: _("Measured by us"),
+                Confidence.READ: _("Read in the source"),
+                Confidence.DERIVED: _("Derived from figures that were read"),
+                Confidence.RECALLED: _("Recalled, not read again"),
+                Confidence.CHOSEN: _("Planning assumption"),
+            }[self]
+        )
 
 
 class Precision(models.TextChoices):

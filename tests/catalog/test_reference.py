@@ -28,6 +28,8 @@ def test_rates_are_dense(slug, dtype, tflops):
 def test_marketing_figure_stands_beside_the_dense_one():
     a100 = reference.accelerators()["nvidia-a100-sxm4-80gb"]
     assert a100["marketing_flops"]["bf16"] == pytest.approx(624e12)
+    l40s = reference.accelerators()["nvidia-l40s"]
+    assert l40s["marketing_flops"]["fp16"] == pytest.approx(733e12)  # as printed, not twice 362.05
     for row in reference.accelerators().values():
         for dtype, rate in row["marketing_flops"].items():
             assert rate > row["peak_flops"][dtype], (row["slug"], dtype)

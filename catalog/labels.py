@@ -1,0 +1,61 @@
+"""What the cost defaults are called. Keys are for files and programs; people read these."""
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+TCO_LABELS: dict[str, Promise | str] = {
+    "pue.colocation": _("PUE, colocation or own data centre"),
+    "pue.hyperscale": _("PUE, hyperscale"),
+    "pue.china": _("PUE, new site in China"),
+    "tariff.cny_per_kwh": _("Electricity, China"),
+    "tariff.usd_per_kwh": _("Electricity, United States"),
+    "colocation.usd_per_kw_month": _("Colocation, United States"),
+    "colocation.cny_per_kw_month": _("Colocation, China"),
+    "rack.cny_per_year": _("Rack, China"),
+    "staff.cny_per_fte_year": _("Operations engineer, China"),
+    "staff.usd_per_fte_year": _("Operations engineer, United States"),
+    "staff.loading": _("Cost of staff over pay"),
+    "staff.minimum_fte": _("Least staff of a cluster"),
+    "staff.accelerators_per_fte": _("Accelerators per engineer"),
+    "interruption.per_accelerator_year": _("Interruptions by the accelerator"),
+    "replacement.per_accelerator_year": _("Accelerators replaced"),
+    "repair.per_accelerator_year": _("Accelerators repaired"),
+    "repair.days": _("Repair turnaround"),
+    "spares.ratio": _("Spares"),
+    "effective_training_time": _("Effective training time"),
+    "depreciation.years": _("Depreciation"),
+    "network.share": _("Network, share of cluster capex"),
+    "storage.share": _("Storage, share of cluster capex"),
+    "warranty.rate": _("Warranty and support"),
+    "software.usd_per_accelerator_year": _("Software licence"),
+    "insurance.rate": _("Insurance"),
+    "lead_weeks.in_stock": _("Lead time, in stock"),
+    "lead_weeks.new_generation": _("Lead time, new generation"),
+    "acceptance.days": _("Acceptance"),
+    "vat.china": _("VAT, China"),
+    "import_duty.china": _("Import duty, China"),
+    "discount_rate": _("Discount rate"),
+    "utilisation.owned": _("Utilisation, own cluster"),
+    "power.idle_share": _("Idle power over highest power"),
+    "power.load_share": _("Power under load over highest power"),
+    "pay_factor.reserved_1y": _("Reserved 1 year, share of on demand"),
+    "pay_factor.reserved_3y": _("Reserved 3 years, share of on demand"),
+    "pay_factor.spot": _("Spot, share of on demand"),
+    "spot.reclaim_per_month": _("Spot instances reclaimed"),
+    "spot.restart_minutes": _("Restart after a reclaim"),
+    "egress.usd_per_gb": _("Internet egress"),
+    "egress.cny_per_gb": _("Internet egress, China"),
+    "inter_region.usd_per_gb": _("Traffic between regions"),
+    "storage_hot.usd_per_gb_month": _("Object storage, hot"),
+    "storage_cool.usd_per_gb_month": _("Object storage, cool"),
+    "storage_archive.usd_per_gb_month": _("Object storage, archive"),
+    "storage_hot.cny_per_gb_month": _("Object storage, hot, China"),
+    "residual.h100": _("Residual value H100, by year"),
+    "residual.a100": _("Residual value A100, by year"),
+    "egress.tiers_usd": _("Internet egress, by tier"),
+}
+
+
+def tco_label(key: str) -> str:
+    """The name of a cost default in the reader's language; the key itself when it has none."""
+    return str(TCO_LABELS.get(key, key))
