@@ -24,6 +24,8 @@ _ANSI = re.compile(
 )
 # Control characters no tool prints; their presence means that the file was damaged or is not text.
 _CONTROL = bytes([*range(1, 8), *range(14, 32), 127])
+_LONG_RUNS = (b" " * 200, b"\t" * 200)
+_LINE_ENDS = re.compile(r"[\r\n]+")
 _CJK = re.compile(r"[一-鿿　-〿＀-￯]")
 
 
@@ -107,6 +109,11 @@ class Source:
             data = data.replace(b"\x00", b"")
         if len(data.translate(None, _CONTROL)) != len(data):
             self.damage.add("control_bytes")
+        for run in (
+            _LONG_RUNS
+        ):  # no tool aligns by hundreds of blanks; patterns would walk them again and again
+            if run in data:
+                data = run.join(piece for piece in data.split(run) if piece)
         return data
 
     def _decode(self, data: bytes) -> str:
@@ -160,12 +167,20 @@ class Source:
             raise TooLargeError(self.size, limit)
         return self._decode(b"".join(self.byte_chunks()))
 
-    def windows(self) -> tuple[str, str, str]:
-        """64 KiB from the head, the middle and the tail, for the detector."""
-        head = self._window(self._skip)
-        if self.size <= 2 * HEAD_BYTES:
-            return head, self._window(HEAD_BYTES), ""
-        return head, self._window(self.size // 2), self._window(self.size - HEAD_BYTES)
+    def windows(self) -> tuple[str, ...]:
+        """Pieces of 64 KiB for the detector: all of a file up to a megabyte, head, middle and tail of a longer one."""
+        if self.size <= CHUNK_BYTES:
+            step = HEAD_BYTES - 1024  # they overlap: a line at a seam is whole in one of them
+            starts = range(self._skip, max(self.size, self._skip + 1), step)
+            return tuple(self._window(start) for start in starts)
+        places = (
+            self._skip,
+            self.size // 4,
+            self.size // 2,
+            3 * self.size // 4,
+            self.size - HEAD_BYTES,
+        )
+        return tuple(self._window(place) for place in places)
 
     def _window(self, offset: int) -> str:
         if offset >= self.size:
@@ -174,7 +189,8 @@ class Source:
         self._stream.seek(offset - (offset - self._skip) % step)
         raw = self._stream.read(HEAD_BYTES)
         text = raw.decode(self.encoding, errors="ignore").replace("\x00", "")
-        return _ANSI.sub(b"", text.encode(errors="ignore")).decode(errors="ignore")
+        text = _ANSI.sub(b"", text.encode(errors="ignore")).decode(errors="ignore")
+        return _LINE_ENDS.sub("\n", text)
 
 
 def _encoding(start: bytes, *, at_end: bool) -> tuple[str, int]:

@@ -27,6 +27,8 @@ MAX_STARTS = 24
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS}}}")
+# Remains of JSON outside the values that were read: a line of brackets only, or a key.
+_FRAGMENT = re.compile(r'^[\s\[\]{},]*[\[\]{}][\s\[\]{},]*$|"[^"\n]{0,200}"\s*:', re.MULTILINE)
 _CLOSERS = {"{": "}", "[": "]"}
 
 
@@ -48,7 +50,6 @@ class JsonDocument:
     duplicate_keys: bool = False
     not_numbers: bool = False  # NaN or Infinity, which JSON does not know
     lines_before: int = 0  # log lines before the value
-    text_after: bool = False
     notes: set[str] = field(default_factory=set)
 
     @property
@@ -69,11 +70,13 @@ def documents(text: str, keys: tuple[str, ...]) -> list[JsonDocument]:
         if document is None:
             position, failures = start + 1, failures + 1
             continue
-        document.lines_before = text[position:start].count("\n")
+        between = text[position:start]
+        document.lines_before = between.count("\n")
+        document.truncated |= bool(_FRAGMENT.search(between))
         found.append(document)
         position = end
     if found:
-        found[-1].text_after = bool(text[position:].strip())
+        found[-1].truncated |= bool(_FRAGMENT.search(text[position:]))
     return found
 
 

@@ -91,6 +91,7 @@ _KERNEL = re.compile(
     r"^(?:[A-Z][a-z]{2} [ \d]\d [\d:]{8}|\d{4}-\d\d-\d\dT[\d:.]+\S*) \S+ kernel: ",
     re.MULTILINE,
 )
+_KERNEL_SURE = re.compile(r"NVRM: Xid \(|nvidia-nvswitch\d+: SXid \(")
 _QUERY_NAMES = re.compile(
     r"(?:^|[,;\t]) *\"?(timestamp|index|name|gpu_name|uuid|gpu_uuid|serial|gpu_serial|gpu_bus_id|"
     r"pci\.\w+|pstate|temperature\.\w+|"
@@ -113,19 +114,21 @@ def archive_kind(magic: bytes) -> str | None:
 def detect(windows: tuple[str, ...]) -> list[str]:
     """Formats seen in windows of a file, the one that reads it first. Empty when none is known."""
     found: list[str] = []
+
+    def add(name: str, seen: object) -> None:
+        if seen and name not in found:
+            found.append(name)
+
     for window in windows:
         for name, sign in _SIGNS:
-            if name not in found and sign.search(window):
-                found.append(name)
-        if not found and _has_query_header(window):
-            found.append("nvidia_smi_query_csv")
-        if not found and (
-            _KERNEL.search(window)
-            or (_KERNEL_JOURNAL.search(window) and _JOURNAL_FIELD.search(window))
-        ):
-            found.append("kernel_log_xid")
-        if not found and _has_query_rows(window):
-            found.append("nvidia_smi_query_csv")
+            add(name, sign.search(window))
+        add("nvidia_smi_query_csv", _has_query_header(window))
+        add("kernel_log_xid", _KERNEL_SURE.search(window))
+        if not found:
+            journal = _KERNEL_JOURNAL.search(window) and _JOURNAL_FIELD.search(window)
+            add("kernel_log_xid", _KERNEL.search(window) or journal)
+        if found != ["kernel_log_xid"]:
+            add("nvidia_smi_query_csv", _has_query_rows(window))
     return found
 
 

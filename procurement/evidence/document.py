@@ -16,6 +16,7 @@ _MPI = re.compile(r"^\[\d{1,6},\d{1,7}\]<std(?:out|err|diag)>: ?")
 _LABEL = re.compile(
     r"^ {0,3}([A-Za-z0-9][\w.-]{0,63}): ?(?=\S|$)|^ {0,3}([A-Za-z0-9][\w.-]{0,63}): "
 )
+_ANY_LABEL = re.compile(r"^(?:\[\d{1,6},\d{1,7}\]<std\w{3,4}>: ?|[A-Za-z0-9][\w.-]{0,63}: ?|> )")
 _BANNER = re.compile(
     r"^(?:={3,}|#{3,})\s*([A-Za-z][\w.-]{0,63})\s*(?:={3,}|#{3,})$|^==> (\S{1,200}) <==$"
 )
@@ -58,9 +59,7 @@ class Document:
         sample = [line for line in re.split(r"[\r\n]+", head) if line.strip()][:400]
         if sample and source.size > len(head):
             sample = sample[:-1] or sample
-        self.tagged = (
-            lines is None and sum(bool(_MPI.match(s)) for s in sample) > 0.5 * len(sample) > 0
-        )
+        self.tagged = lines is None and any(_MPI.match(s) for s in sample)
         self.labelled = lines is None and not self.tagged and _all_labelled(sample)
         self.banners = (lines is None and any(_BANNER.match(s.strip()) for s in sample)) or (
             lines is None and _rule_banners(sample)
@@ -77,6 +76,10 @@ class Document:
         if pattern is None:
             return text
         return "\n".join(pattern.sub("", line) for line in text.splitlines())
+
+    def unlabelled(self, text: str) -> str:
+        """A window without anything that might be a label: shows tools whose output only partly has labels."""
+        return "\n".join(_ANY_LABEL.sub("", line) for line in text.splitlines())
 
     def lines(self) -> Iterator[HostLine]:
         if self._own is not None:

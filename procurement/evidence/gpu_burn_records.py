@@ -19,9 +19,9 @@ _DIGITS = b"0123456789."
 _TO_SPACE = bytes(byte if byte in _DIGITS else 0x20 for byte in range(256))
 _NO_NUMBER = bytes({*range(256)} - {*b"0123456789 \r\t"})
 _RECORD = re.compile(
-    rb"^\s*(\d{1,3}\.\d)%\s+proc'd:\s*(.+?)\s+errors:\s*(.+?)\s+temps:\s*(.+?)(?:\s+power:\s*(.+?))?\s*$"
-)
-_SEPARATOR = re.compile(rb"\s+[-/]\s+|(?<=\))-\s+")  # "2  (WARNING!)- 0" has no space before it
+    rb"^(\d{1,3}\.\d)% proc'd: (.+?) errors: (.+?) temps: (.+?)(?: power: (.+))?$"
+)  # after runs of blanks have become one
+_SEPARATOR = re.compile(rb" [-/] |(?<=\))- ")  # "2 (WARNING!)- 0" has no space before it
 _WORK = re.compile(rb"^(-?\d{1,18}) \((-?\d{1,18}(?:\.\d{1,6})?) Gflop/s\)$")
 _ERRORS = re.compile(rb"^(-?\d{1,18})\s*(\(WARNING!\)|\(DIED!\))?$")
 _TEMP = re.compile(rb"^(\d{1,4}) C$")
@@ -143,6 +143,7 @@ def _printed_numbers(body: bytes, count: int) -> Rows | None:
 
 def _shape_of(record: bytes) -> Shape | None:
     """The shape of a record, or None when it is not one."""
+    record = b" ".join(record.split())
     found = _RECORD.match(record) if len(record) < 64 * _MAX_DEVICES else None
     if not found:
         return None

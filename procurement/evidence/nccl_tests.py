@@ -82,8 +82,9 @@ def read(document: Document, context: EvidenceContext) -> Report:
             report.variant = f"{version[1].lower()}-tests {version[2]}"
             report.tool_version = version[2]
         elif collective := _COLLECTIVE.match(text):
-            run.collective = collective[2]
-            run.concluded = collective[1] == "concluded"
+            if collective[1] == "starting":
+                run.collective = collective[2]
+            run.concluded = collective[1] == "concluded" and run.collective == collective[2]
         elif rank := _RANK.match(text):
             run.ranks[int(rank[1])] = (
                 rank[3],

@@ -49,7 +49,9 @@ def _read(stream: BinaryIO, context: EvidenceContext) -> Evidence:
         )
         return _rejected("unknown", context, "not_text", message, Severity.REVIEW)
     document = Document(source)
-    formats = detect(tuple(document.strip(window) for window in source.windows() if window))
+    windows = source.windows()
+    formats = detect(tuple(document.strip(window) for window in windows if window))
+    hidden = detect(tuple(document.unlabelled(window) for window in windows if window))
     if not formats:
         message = msg("No known tool wrote this file.")
         return _rejected("unknown", context, "unknown_format", message, Severity.REVIEW)
@@ -68,7 +70,7 @@ def _read(stream: BinaryIO, context: EvidenceContext) -> Evidence:
     except TooManyDevicesError:
         message = msg("The file names more devices than any delivery has.")
         return _rejected(name, context, "too_many_devices", message, Severity.SECURITY)
-    return finish(report, source, formats)
+    return finish(report, source, [*formats, *(other for other in hidden if other not in formats)])
 
 
 def _report(document: Document, name: str, context: EvidenceContext) -> Report:
