@@ -13,7 +13,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
 from core.messages import Message
-from core.money import Money, minor_digits, round_amount
+from core.money import CURRENCIES, Money, minor_digits, round_amount
 
 register = template.Library()
 
@@ -28,6 +28,11 @@ SI = (
     (1e-3, "m"),
     (1e-6, "µ"),
 )
+# Units that take an SI prefix; everything else is a word for what is counted.
+SI_UNITS = frozenset(
+    {"", "B", "B/s", "b/s", "FLOP", "FLOP/s", "OP/s", "W", "Wh", "J", "s", "m", "Hz"}
+)
+COUNTED_IN_FULL = 1e6
 TONES = ("neutral", "info", "good", "warn", "bad")
 
 
@@ -56,14 +61,28 @@ def money(value: Money | Decimal | None, currency: str = "") -> str:
 
 @register.filter
 def quantity(value: float | None, unit: str = "") -> str:
-    """A physical figure at three significant digits with an SI prefix: `3.35 TB/s`, `85.9 GB`."""
+    """A figure in the unit a person would use: `3.35 TB/s`, `600 tokens`, `1.50 T tokens`, `24,000.00 CNY`.
+
+    SI units take a prefix at three significant digits. What is counted (tokens, requests) keeps its digits below a
+    million and has the prefix before the word. A currency is money.
+    """
     if value is None:
         return "–"
+    if unit in CURRENCIES:
+        return money(Decimal(str(value)), unit)
     number = float(value)
     if number == 0:
         return f"0 {unit}".strip()
+    if unit and unit not in SI_UNITS and abs(number) < COUNTED_IN_FULL:
+        text = (
+            number_format(round(number), force_grouping=True)
+            if abs(number) >= 100
+            else significant(number)
+        )
+        return f"{text} {unit}"
     scale, prefix = next(((s, p) for s, p in SI if abs(number) >= s), SI[-1])
-    return f"{significant(number / scale)} {prefix}{unit}".strip()
+    space = " " if prefix and unit not in SI_UNITS else ""
+    return f"{significant(number / scale)} {prefix}{space}{unit}".strip()
 
 
 @register.filter
