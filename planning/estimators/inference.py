@@ -147,14 +147,16 @@ def plan_replica(
     Each layout runs at the highest concurrency that meets the latency bounds. Of the layouts that fit and meet them,
     the one with the fewest accelerators is taken whose throughput per accelerator is near the best.
     """
-    plans = replica_plans(workload, accelerator, architecture, k, layout=layout, most=most)
-    meeting = [plan for plan in plans if plan.fits and plan.meets]
-    if meeting:
-        best = max(plan.throughput_per_accelerator for plan in meeting)
-        near = [p for p in meeting if p.throughput_per_accelerator >= NEAR_BEST * best]
-        return min(near, key=lambda p: (p.layout.accelerators, -p.throughput_per_accelerator))
-    fitting = [plan for plan in plans if plan.fits]
-    return min(fitting, key=lambda p: p.strain) if fitting else plans[-1]
+    found = _layouts_tried(workload, accelerator, architecture, k, layout=layout, most=most)
+    sizes = np.array([x.accelerators for x in found.layouts], dtype=np.float64)
+    meeting = found.fits & (found.strain <= 1.0)
+    if meeting.any():
+        each = np.where(meeting, found.serving.throughput / sizes, 0.0)
+        near = np.flatnonzero(each >= NEAR_BEST * each.max())
+        return found.plan(int(min(near, key=lambda i: (sizes[i], -each[i]))))
+    if found.fits.any():
+        return found.plan(int(np.argmin(np.where(found.fits, found.strain, np.inf))))
+    return found.plan(len(found.layouts) - 1)
 
 
 def replica_plans(
@@ -167,6 +169,45 @@ def replica_plans(
     most: int | None = None,
 ) -> list[ReplicaPlan]:
     """One plan per layout, fewest accelerators first."""
+    found = _layouts_tried(workload, accelerator, architecture, k, layout=layout, most=most)
+    return [found.plan(i) for i in range(len(found.layouts))]
+
+
+@dataclass(frozen=True, slots=True)
+class _LayoutsTried:
+    """Every layout at its highest concurrency that meets the bounds, one row each."""
+
+    workload: InferenceWorkload
+    layouts: Sequence[InferenceLayout]
+    candidates: Candidates
+    serving: Serving
+    concurrency: Floats
+    strain: Floats
+
+    @property
+    def fits(self) -> np.ndarray:
+        return self.serving.fits & (self.serving.capacity >= self.concurrency)
+
+    def plan(self, i: int) -> ReplicaPlan:
+        return ReplicaPlan(
+            workload=self.workload,
+            layout=self.layouts[i],
+            candidate=self.candidates.row(i),
+            serving=self.serving.row(i),
+            concurrency=float(self.concurrency[i]),
+            strain=float(self.strain[i]),
+        )
+
+
+def _layouts_tried(
+    workload: InferenceWorkload,
+    accelerator: Accelerator,
+    architecture: Architecture,
+    k: Constants,
+    *,
+    layout: InferenceLayout | None,
+    most: int | None,
+) -> _LayoutsTried:
     if layout is not None:
         layouts: Sequence[InferenceLayout] = (check_layout(layout, architecture),)
     else:
@@ -195,17 +236,15 @@ def replica_plans(
         )
         free = run(wide, k)
         strain = _strain(workload, free)
-    return [
-        ReplicaPlan(
-            workload=workload,
-            layout=choice,
-            candidate=wide.row(i),
-            serving=free.row(i),
-            concurrency=float(workload.concurrency or chosen[i]),
-            strain=float(strain[i]) if free.fits[i] else float("inf"),
-        )
-        for i, choice in enumerate(layouts)
-    ]
+    asked = np.full(len(layouts), float(workload.concurrency or 1.0))
+    return _LayoutsTried(
+        workload=workload,
+        layouts=layouts,
+        candidates=wide,
+        serving=free,
+        concurrency=chosen if workload.concurrency is None else asked,
+        strain=np.where(free.fits, strain, np.inf),
+    )
 
 
 def _strain(workload: InferenceWorkload, s: Serving) -> Floats:
