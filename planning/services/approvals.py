@@ -103,24 +103,20 @@ def _applies(
 
 def _open_next(revision: RequestRevision) -> bool:
     """Open the lowest group that is not approved yet. Returns whether there is one."""
-    steps = list(steps_with_facts(ApprovalStep.objects.filter(revision=revision)))
-    left = [step for step in steps if step.status in OPEN]
-    if not left:
+    left = ApprovalStep.objects.filter(revision=revision, status__in=OPEN).order_by("group")
+    group = left.values_list("group", flat=True).first()
+    if group is None:
         return False
-    group = min(step.group for step in left)
-    for step in left:
-        if step.group == group and step.status == StepStatus.WAITING:
-            transitions.advance(step, StepStatus.PENDING, by=None, action="approval_step.opened")
-            ApprovalStep.objects.filter(pk=step.pk).update(opened_at=timezone.now())
-            notify(
-                deciders(step),
-                "approval_step.opened",
-                on=step,
-                message=msg(
-                    "%(request)s waits for your decision", request=str(step.revision.request)
-                ),
-                url=step.revision.request.get_absolute_url(),
-            )
+    for step in steps_with_facts(left.filter(group=group, status=StepStatus.WAITING)):
+        transitions.advance(step, StepStatus.PENDING, by=None, action="approval_step.opened")
+        ApprovalStep.objects.filter(pk=step.pk).update(opened_at=timezone.now())
+        notify(
+            deciders(step),
+            "approval_step.opened",
+            on=step,
+            message=msg("%(request)s waits for your decision", request=str(step.revision.request)),
+            url=step.revision.request.get_absolute_url(),
+        )
     return True
 
 

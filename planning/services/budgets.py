@@ -189,6 +189,17 @@ def release(
 ) -> None:
     """Take back what stands for `request` in `buckets`. Nothing standing is no error."""
     budgets, standing = lock_standing(request, buckets)
+    _release_standing(request, budgets, standing, by=by, reason=reason)
+
+
+def _release_standing(
+    request: CapacityRequest,
+    budgets: dict[int, Budget],
+    standing: dict[str, dict[int, Decimal]],
+    *,
+    by: User | None,
+    reason: str = "",
+) -> None:
     for bucket, found in standing.items():
         for budget_id, amount in sorted(found.items()):
             post(
@@ -218,7 +229,7 @@ def approve_amount(
     """
     quarter = quarter_at()
     budget = budget_for(team=request.team, quarter=quarter, kind=plan.spend_kind)
-    budgets, _soft = lock_standing(request, [Bucket.RESERVED], also=[budget.pk])
+    budgets, soft = lock_standing(request, [Bucket.RESERVED], also=[budget.pk])
     budget = budgets[budget.pk]
     amount = plan_in(plan, budget.currency)
     available = balance(budget).available
@@ -233,7 +244,7 @@ def approve_amount(
             request=request.pk,
             over=str(amount.amount - available),
         )
-    release(request=request, by=by, buckets=(Bucket.RESERVED,))
+    _release_standing(request, budgets, soft, by=by)
     if amount.amount > 0:
         post(
             budget=budget,
