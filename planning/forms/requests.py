@@ -81,7 +81,7 @@ class RequestForm(forms.Form):
     accuracy_loss_limit = forms.CharField(
         label=_("Accuracy-loss limit"),
         required=False,
-        help_text=_("1 % or 0.01. Empty: none is accepted."),
+        help_text=_("A share: 0.01 is one per cent. Empty: none is accepted."),
     )
     justification = forms.CharField(
         label=_("Justification"), required=False, widget=forms.Textarea(attrs={"rows": 4}),

@@ -121,7 +121,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
               help=msg("Requests in the busiest second, divided by the mean over the day.")),
         INPUT_TOKENS, OUTPUT_TOKENS,
         Field("growth_per_month", msg("Growth per month"), "share", default=0.0, minimum=-0.9, maximum=10,
-              help=msg("5 % or 0.05.")),
+              help=msg("A share: 0.05 is five per cent.")),
     ),
     Kind.BATCH_INFERENCE: (
         MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION,
