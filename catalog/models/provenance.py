@@ -16,11 +16,11 @@ from core.models import AppendOnlyError, AppendOnlyQuerySet, User
 class Confidence(models.TextChoices):
     """How far a figure is known. `meaning` says it in a sentence."""
 
-    MEASURED = "measured", _("Measured")
+    MEASURED = "measured", pgettext_lazy("confidence", "Measured")
     READ = "read", pgettext_lazy("confidence", "Read")
-    DERIVED = "derived", _("Derived")
-    RECALLED = "recalled", _("Recalled")
-    CHOSEN = "chosen", _("Assumed")
+    DERIVED = "derived", pgettext_lazy("confidence", "Derived")
+    RECALLED = "recalled", pgettext_lazy("confidence", "Recalled")
+    CHOSEN = "chosen", pgettext_lazy("confidence", "Assumed")
 
     @property
     def meaning(self) -> str:
