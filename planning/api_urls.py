@@ -2,9 +2,10 @@
 
 from django.urls import path, re_path
 
-from planning.api import approvals, budgets, requests, reviews
+from planning.api import approvals, budgets, estimates, requests, reviews
 
 urlpatterns = [
+    path("estimate/", estimates.EstimateView.as_view(), name="api-estimate"),
     path("requests/", requests.RequestList.as_view(), name="api-requests"),
     path("requests/<int:pk>/", requests.RequestDetail.as_view(), name="api-request"),
     path(

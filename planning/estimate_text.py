@@ -68,7 +68,7 @@ def _comparison(estimates: tuple[AcceleratorEstimate, ...]) -> Iterator[str]:
         say(msg("Accelerator")),
         say(msg("Number")),
         say(msg("Memory")),
-        say(msg("Memory fits")),
+        say(msg("Fits")),
     ]
     rows = [[*heads, *(say(label(name)) for name in shown)]]
     for found in estimates:

@@ -2,9 +2,11 @@
 
 from django.urls import path, re_path
 
-from planning.views import approvals, budgets, requests, reviews
+from planning.views import approvals, budgets, estimates, requests, reviews
 
 urlpatterns = [
+    path("estimate/", estimates.quick_estimate, name="quick-estimate"),
+    path("requests/estimate/", estimates.request_estimate, name="request-estimate"),
     path("requests/", requests.request_list, name="request-list"),
     path("requests/new/", requests.request_kinds, name="request-kinds"),
     path("requests/new/<slug:kind>/", requests.request_create, name="request-create"),

@@ -73,6 +73,6 @@ def _find_model(name: str) -> KnownModel:
     return reference.known_model(selectors.architecture_row(found))
 
 
-def estimate_json_request(data: Mapping[str, Any]) -> Answer:
+def estimate_request(data: Mapping[str, Any]) -> Answer:
     """Parse and answer a request. Raises InputError, WorkloadErrors or InfeasibleError."""
     return estimate(parse_request(data), catalogue())

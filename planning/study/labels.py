@@ -62,7 +62,7 @@ LAYOUT = {
 }
 FITS = {
     "fits": msg("Fits"),
-    "tight": msg("Tight: P90 is above the capacity"),
+    "tight": msg("Tight"),
     "out_of_memory": msg("Does not fit"),
 }
 GRADES = {
@@ -89,13 +89,16 @@ def label(name: str) -> Message:
 
 def count_text(replicas: int, per_replica: int) -> Message:
     """How many accelerators, spelled out."""
-    if replicas * per_replica == 1:
+    total = replicas * per_replica
+    if total == 1:
         return msg("1 accelerator")
     if per_replica == 1:
-        return msg("%(total)s accelerators", total=replicas)
+        return msg("%(total)s accelerators, one to a replica", total=total)
+    if replicas == 1:
+        return msg("%(total)s accelerators in one replica", total=total)
     return msg(
-        "%(replicas)s replicas × %(per_replica)s accelerators = %(total)s",
+        "%(total)s accelerators = %(replicas)s replicas × %(per_replica)s",
+        total=total,
         replicas=replicas,
         per_replica=per_replica,
-        total=replicas * per_replica,
     )

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand
 from core.errors import DomainError, InputError
 from core.messages import msg
 from planning.estimate_text import answer_lines
-from planning.services.estimates import estimate_json_request
+from planning.services.estimates import estimate_request
 from planning.study.answer_json import answer_json, error_json
 
 SHOWN = 5  # of a whole catalogue
@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            answer = estimate_json_request(_read())
+            answer = estimate_request(_read())
         except DomainError as error:
             self.stdout.write(json.dumps(error_json(error), ensure_ascii=False, indent=1))
             sys.exit(2)

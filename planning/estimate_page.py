@@ -1,0 +1,180 @@
+"""An answer as a page shows it: words, figures in units, drawings' inputs. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext, pgettext
+
+from core.templatetags.ui import quantity, significant
+from planning.estimate_text import figure, say
+from planning.estimators.types import Band, Step
+from planning.study.estimates import AcceleratorEstimate, Answer
+from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, label
+
+TILES = (
+    "training_time", "ttft", "tpot", "end_to_end", "run_time", "wall_time", "throughput", "accelerator_hours", "mfu",
+    "energy",
+)  # fmt: skip
+COMPARED = (
+    "training_time", "ttft", "tpot", "end_to_end", "run_time", "throughput", "accelerator_hours", "mfu",
+)  # fmt: skip
+MOST_COLUMNS = 4
+TONES = {"fits": "good", "tight": "warn", "out_of_memory": "bad"}
+IDLE, BUSY = 0.3, 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One accelerator's estimate, ready to be drawn."""
+
+    slug: str
+    name: str
+    number: str
+    fits: str
+    fits_code: str
+    tone: str
+    parts: list[tuple[str, float]]
+    capacity: float
+    tiles: list[dict[str, str]]
+    saturations: list[dict[str, Any]]
+    facts: list[tuple[str, str]]
+    remedies: list[str]
+    warnings: list[str]
+    assumptions: list[str]
+    trace: list[list[str]]
+    figures: list[list[str]]
+    constants: str
+    grade: str
+
+
+def shown(found: AcceleratorEstimate) -> Shown:
+    """One estimate in the language in force."""
+    e = found.estimate
+    grades = [band.grade for band in e.figures.values()]
+    return Shown(
+        slug=found.accelerator.slug,
+        name=found.accelerator.name,
+        number=say(count_text(found.replicas, found.per_replica)),
+        fits=say(FITS[e.fits]),
+        fits_code=e.fits,
+        tone=TONES[e.fits],
+        parts=[(say(label(part.name)), part.value) for part in e.memory],
+        capacity=e.capacity_bytes,
+        tiles=[_tile(name, e.figures[name]) for name in TILES if name in e.figures],
+        saturations=_saturations(found),
+        facts=[(say(label(name)), str(value)) for name, value in e.layout.items()],
+        remedies=[say(text) for text in e.remedies],
+        warnings=[say(text) for text in e.warnings],
+        assumptions=[say(text) for text in e.assumptions],
+        trace=[_line(step) for step in e.trace],
+        figures=[_row(name, band) for name, band in e.figures.items()],
+        constants=e.constants_version,
+        grade=say(GRADES[_weakest(grades)]),
+    )
+
+
+def _weakest(grades: Sequence[str]) -> str:
+    order = ("extrapolated", "published", "measured")
+    return min((str(grade) for grade in grades), key=order.index, default=order[0])
+
+
+def _tile(name: str, band: Band) -> dict[str, str]:
+    exact = band.p10 == band.p90
+    return {
+        "label": say(label(name)),
+        "value": figure(band.p50, band.unit),
+        "low": "" if exact else figure(band.p10, band.unit),
+        "high": "" if exact else figure(band.p90, band.unit),
+        "note": say(GRADES[band.grade]),
+    }
+
+
+def _row(name: str, band: Band) -> list[str]:
+    figures = [figure(value, band.unit) for value in (band.p10, band.p50, band.p90)]
+    return [say(label(name)), *figures, say(GRADES[band.grade])]
+
+
+def _saturations(found: AcceleratorEstimate) -> list[dict[str, Any]]:
+    if found.saturation is None:
+        return []
+    items = []
+    for name, text in SATURATIONS.items():
+        share = getattr(found.saturation, name)
+        note, tone = "", ""
+        if share < IDLE:
+            note, tone = gettext("mostly idle"), "warn"
+        elif share >= BUSY:
+            tone = "good"
+        items.append({"label": say(text), "value": share, "note": note, "tone": tone})
+    return items
+
+
+def _line(step: Step) -> list[str]:
+    inputs = ", ".join(f"{name} = {_input(value)}" for name, value in step.inputs.items())
+    unit = "" if step.unit == "1" else step.unit
+    result = figure(step.result, unit) if unit else significant(step.result)
+    return [say(label(step.name)), step.formula, inputs, result]
+
+
+def _input(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    if value == 0 or 0.001 <= abs(value) < 10_000:
+        return significant(value, 4)
+    return quantity(value)
+
+
+def comparison(answer: Answer) -> dict[str, Any]:
+    """Columns and rows of the table over accelerators."""
+    names = [n for n in COMPARED if any(n in e.estimate.figures for e in answer.estimates)]
+    names = names[:MOST_COLUMNS]
+    rows = []
+    for found in answer.estimates:
+        e = found.estimate
+        memory = quantity(e.memory_bytes.p50, "B") if e.memory else "–"
+        cells = []
+        for name in names:
+            band = e.figures.get(name)
+            cells.append(None if band is None else _tile(name, band))
+        rows.append(
+            {
+                "slug": found.accelerator.slug,
+                "name": found.accelerator.name,
+                "number": e.accelerators,
+                "split": f"{found.replicas} × {found.per_replica}",
+                "memory": memory,
+                "capacity": quantity(e.capacity_bytes, "B"),
+                "fits": say(FITS[e.fits]),
+                "tone": TONES[e.fits],
+                "cells": cells,
+            }
+        )
+    return {"heads": [say(label(name)) for name in names], "rows": rows}
+
+
+def answer_context(answer: Answer) -> dict[str, Any]:
+    """What the result's template takes."""
+    return {
+        "comparison": comparison(answer),
+        "shown": [shown(found) for found in answer.estimates],
+        "refused": [(refused.accelerator, say(refused.reason)) for refused in answer.refused],
+        "notes": [say(note) for note in answer.notes],
+        "catalogue": say(ORIGINS[answer.catalogue]),
+        "as_of": answer.catalogue_as_of,
+        "trace_columns": [
+            (gettext("Step"), ""),
+            (gettext("Formula"), ""),
+            (gettext("Inputs"), ""),
+            (gettext("Result"), "num"),
+        ],
+        "figure_columns": [
+            (gettext("Figure"), ""),
+            ("P10", "num"),
+            ("P50", "num"),
+            ("P90", "num"),
+            (pgettext("of evidence", "Grade"), ""),
+        ],
+    }
