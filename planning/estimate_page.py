@@ -155,11 +155,12 @@ def comparison(answer: Answer) -> dict[str, Any]:
     return {"heads": [say(label(name)) for name in names], "rows": rows}
 
 
-def answer_context(answer: Answer) -> dict[str, Any]:
-    """What the result's template takes."""
+def answer_context(answer: Answer, *, show: str = "") -> dict[str, Any]:
+    """What the result's template takes: a comparison, and everything about the accelerator `show` (or the first)."""
+    chosen = next((e for e in answer.estimates if e.accelerator.slug == show), answer.estimates[0])
     return {
         "comparison": comparison(answer),
-        "shown": [shown(found) for found in answer.estimates],
+        "one": shown(chosen),
         "refused": [(refused.accelerator, say(refused.reason)) for refused in answer.refused],
         "notes": [say(note) for note in answer.notes],
         "catalogue": say(ORIGINS[answer.catalogue]),

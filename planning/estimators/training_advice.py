@@ -154,25 +154,31 @@ def assumption_messages(
     constants: TrainingConstants,
 ) -> tuple[Message, ...]:
     """Every choice that was not given; those that move memory or time by more than 10 % with their effect."""
-    base = stack([row])
-    memory = float(training_memory(base, constants).total[0])
-    seconds = float(training_time(base, constants).total[0])
+    tried = [
+        (field, option)
+        for field in recipe.defaulted
+        for option in _ALTERNATIVES.get(field, ())
+        if option != getattr(recipe, field)
+    ]
+    rows = [
+        _changed_row(_with(recipe, {field: option}), row, accelerator, architecture)
+        for field, option in tried
+    ]
+    together = stack([row, *rows])
+    memory = training_memory(together, constants).total
+    seconds = training_time(together, constants).total
+    more, slower = memory[1:] / memory[0] - 1.0, seconds[1:] / seconds[0] - 1.0
     found: list[Message] = []
     for field in recipe.defaulted:
         value = getattr(recipe, field)
-        options = [o for o in _ALTERNATIVES.get(field, ()) if o != value]
-        effects = []
-        for option in options:
-            varied = _with(recipe, {field: option})
-            changed = _changed_row(varied, row, accelerator, architecture)
-            other = stack([changed])
-            more = float(training_memory(other, constants).total[0]) / memory - 1.0
-            slower = float(training_time(other, constants).total[0]) / seconds - 1.0
-            if abs(more) > MATTERS or abs(slower) > MATTERS:
-                effects.append((option, more, slower))
+        effects = [
+            (option, float(more[i]), float(slower[i]))
+            for i, (name, option) in enumerate(tried)
+            if name == field and (abs(more[i]) > MATTERS or abs(slower[i]) > MATTERS)
+        ]
         if not effects:
             found.append(msg("%(field)s: %(value)s is assumed", field=field, value=str(value)))
-        for option, more, slower in effects:
+        for option, memory_effect, time_effect in effects:
             found.append(
                 msg(
                     "%(field)s: %(value)s is assumed; with %(option)s memory would change by %(memory)s %% and step "
@@ -180,8 +186,8 @@ def assumption_messages(
                     field=field,
                     value=str(value),
                     option=str(option),
-                    memory=round(100 * more),
-                    time=round(100 * slower),
+                    memory=round(100 * memory_effect),
+                    time=round(100 * time_effect),
                 )
             )
     return tuple(found)

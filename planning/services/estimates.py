@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 from typing import Any
@@ -33,7 +33,7 @@ def shipped_catalogue() -> Catalogue:
     return Catalogue(
         origin="shipped",
         accelerators=reference.accelerators,
-        find_accelerator=reference.resolve_accelerator,
+        find_accelerators=lambda names: [reference.resolve_accelerator(name) for name in names],
         find_model=reference.resolve_model,
         as_of=_shipped_as_of(),
     )
@@ -45,23 +45,26 @@ def _shipped_as_of() -> date:
 
 
 def database_catalogue() -> Catalogue:
-    """The organisation's rows. One query for each model or accelerator that is looked up, one for all of them."""
+    """The organisation's rows. One query for the accelerators, one for the model."""
     return Catalogue(
         origin="database",
         accelerators=reference.accelerators_from_database,
-        find_accelerator=_find_accelerator,
+        find_accelerators=_find_accelerators,
         find_model=_find_model,
         as_of=selectors.newest_figure(),
     )
 
 
-def _find_accelerator(name: str) -> Accelerator:
-    slugs = [slug for slug in (name, shipped.accelerator_slug(name)) if slug]
-    rows = selectors.accelerators_by_slug(slugs)
-    found = next((rows[slug] for slug in slugs if slug in rows), None)
-    if found is None:
-        raise reference.unknown_accelerator(name)
-    return reference.accelerator(selectors.accelerator_row(found))
+def _find_accelerators(names: Sequence[str]) -> list[Accelerator]:
+    called = {name: [s for s in (name, shipped.accelerator_slug(name)) if s] for name in names}
+    rows = selectors.accelerators_by_slug(slug for slugs in called.values() for slug in slugs)
+    found = []
+    for name, slugs in called.items():
+        row = next((rows[slug] for slug in slugs if slug in rows), None)
+        if row is None:
+            raise reference.unknown_accelerator(name)
+        found.append(reference.accelerator(selectors.accelerator_row(row)))
+    return found
 
 
 def _find_model(name: str) -> KnownModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -13,8 +13,9 @@ from planning.study.gpu_hours import gpu_hours_estimate
 from planning.study.model import FindModel, KnownModel, known_model
 from planning.study.request import StudyRequest
 from planning.study.training_size import size_training
-from planning.study.workloads import Kind
+from planning.study.workloads import TRAINING, Kind
 
+ESTIMABLE = TRAINING | {Kind.GPU_HOURS}
 OUT_OF_MEMORY = "out_of_memory"
 # What an estimate leaves to a study: told, but without effect on physics.
 _FOR_STUDIES = (
@@ -28,7 +29,7 @@ class Catalogue:
 
     origin: str  # "database" or "shipped"
     accelerators: Callable[[], Mapping[str, Accelerator]]  # all that can be estimated on, by slug
-    find_accelerator: Callable[[str], Accelerator]
+    find_accelerators: Callable[[Sequence[str]], Sequence[Accelerator]]  # in the order of the names
     find_model: FindModel
     as_of: date | None = None  # the newest figure in it
 
@@ -130,7 +131,7 @@ def estimate_on(
 
 def _chosen(request: StudyRequest, catalogue: Catalogue) -> list[Accelerator]:
     if request.accelerators:
-        found = [catalogue.find_accelerator(name) for name in request.accelerators]
+        found = catalogue.find_accelerators(request.accelerators)
         return list({accelerator.slug: accelerator for accelerator in found}.values())
     allowed = {name.casefold() for name in request.constraints.vendors}
     return [

@@ -16,6 +16,7 @@ from planning.estimate_page import answer_context
 from planning.forms.estimates import MOST_COMPARED, EstimateForm, shown_fields
 from planning.selectors.pickers import accelerator_choices, model_choices
 from planning.services.estimates import estimate_request
+from planning.study.estimates import ESTIMABLE
 from planning.study.options import request_fields
 from planning.study.workloads import Kind
 from planning.workloads import Kind as KindChoices
@@ -39,22 +40,25 @@ def quick_estimate(request: SignedInRequest) -> HttpResponse:
     """Estimate what the address states. Everything typed is in the address, so the page can be passed on."""
     query = request.GET.copy()
     kind = _kind(query)
-    if not set(query) - {"kind"}:
+    if not set(query) - {"kind", "show"}:
         query = QueryDict(FIRST[kind], mutable=True)
         query.setlist("accelerator", USUAL)
-    form = EstimateForm(kind, query, accelerators=accelerator_choices())
+    live = request.htmx and not request.htmx.boosted
+    form = EstimateForm(kind, query, accelerators=() if live else accelerator_choices())
     context: dict[str, Any] = {
         "form": form,
         "kinds": _tabs(kind, query),
         "kind": kind,
-        "models": model_choices(transformers=kind != Kind.SAMPLES),
-        "address": request.build_absolute_uri(_address(form)),
+        "without_show": _address(form),
     }
-    context |= _result(form)
-    if request.htmx and not request.htmx.boosted:
+    context |= _result(form, request.GET.get("show", ""))
+    address = _address(form, show=context["one"].slug if "one" in context else "")
+    context["address"] = request.build_absolute_uri(address)
+    if live:
         response = render(request, "planning/estimate_result.html", context)
-        response["HX-Replace-Url"] = _address(form)
+        response["HX-Replace-Url"] = address
         return response
+    context["models"] = model_choices(transformers=kind != Kind.SAMPLES)
     return render(request, "planning/quick_estimate.html", context)
 
 
@@ -63,7 +67,7 @@ def _kind(query: QueryDict) -> Kind:
     return Kind(value) if value in set(Kind) else Kind.PRETRAINING
 
 
-def _result(form: EstimateForm) -> dict[str, Any]:
+def _result(form: EstimateForm, show: str) -> dict[str, Any]:
     told = form.told()
     told.setdefault("accelerator", list(USUAL))
     try:
@@ -74,22 +78,24 @@ def _result(form: EstimateForm) -> dict[str, Any]:
                 value=len(told["accelerator"]),
                 limit=MOST_COMPARED,
             )  # fmt: skip
-        return answer_context(estimate_request(told))
+        return answer_context(estimate_request(told), show=show)
     except DomainError as error:
         return {"elsewhere": form.refuse(error)}
 
 
-def _address(form: EstimateForm) -> str:
+def _address(form: EstimateForm, *, show: str = "") -> str:
     query = QueryDict(mutable=True)
     for name, value in form.told().items():
         query.setlist(name, value if isinstance(value, list) else [value])
+    if show:
+        query["show"] = show
     return f"{reverse('quick-estimate')}?{query.urlencode()}"
 
 
 def _tabs(current: Kind, query: QueryDict) -> list[dict[str, Any]]:
     """The kinds as links that keep what the other kind asks too."""
     tabs = []
-    for kind in Kind:
+    for kind in (kind for kind in Kind if kind in ESTIMABLE):
         kept = QueryDict(FIRST[kind], mutable=True)
         if kind == Kind.SAMPLES or current == Kind.SAMPLES:
             told = {"accelerator", "accelerators"}

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from catalog.services.loading import load_reference
 from core.roles import Role
-from planning.study.workloads import Kind
+from planning.study.estimates import ESTIMABLE
 
 SEVEN = {
     "kind": "pretraining",
@@ -19,7 +19,7 @@ SEVEN = {
     "accelerator": "nvidia-a100-sxm4-80gb",
 }
 HTMX = {"headers": {"HX-Request": "true"}}
-ESTIMATED = [kind for kind in Kind]
+ESTIMATED = sorted(ESTIMABLE)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_refusals_stand_at_the_field_and_nothing_is_lost(show):
 def test_an_unknown_model_is_refused_with_the_nearest(show):
     text = show({"kind": "pretraining", "model": "llama-3-1-9b", "tokens": "1T"})
 
-    assert "near it are: llama-3-1-8b" in text
+    assert "llama-3-1-9b is not a model of the catalogue; near it are:" in text
 
 
 def test_a_live_update_is_the_result_alone_and_moves_the_address(client):
