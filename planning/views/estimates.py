@@ -121,7 +121,7 @@ def _tabs(current: Kind, query: QueryDict) -> list[dict[str, Any]]:
 def request_estimate(request: SignedInRequest) -> HttpResponse:
     """The live panel beside a request's form: the same estimate from the form's own fields. Nothing is stored."""
     sent = request.POST if request.method == "POST" else request.GET
-    kind = _kind(sent)
+    kind = _kind(sent if "kind" in sent else request.GET)
     known = request_fields(kind)
     told: dict[str, Any] = {"kind": str(kind)}
     for name in known:

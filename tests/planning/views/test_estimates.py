@@ -163,7 +163,7 @@ def test_the_panel_reads_the_form_and_ignores_what_is_not_its_own(client):
 
 
 def test_the_panel_of_an_unfinished_form_says_what_is_missing(client):
-    response = client.post(reverse("request-estimate"), {"kind": "pretraining", "tokens": ""})
+    response = client.post(f"{reverse('request-estimate')}?kind=pretraining", {"tokens": ""})
 
     assert response.status_code == 200
     assert "Training tokens is missing" in response.content.decode()
