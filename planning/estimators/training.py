@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import InputError, require_at_least
 from core.messages import Message, msg
@@ -16,6 +17,7 @@ from planning.estimators.layouts import SearchSpace, search_layouts
 from planning.estimators.training_advice import assumption_messages, remedies, warnings
 from planning.estimators.training_candidates import (
     FAMILIES,
+    Array,
     Candidates,
     candidate_row,
     default_batches,
@@ -227,16 +229,11 @@ def _plan(
     )
     candidate = stack([row])
     memory, time = training_memory(candidate, constants), training_time(candidate, constants)
-    step = float(time.total[0])
-    by_rule = searched and not recipe.framework and not row["commodity"] and workload.mfu is None
-    if by_rule:
-        by_rate = float(time.tokens[0] / accelerators / rule_rate(candidate, constants)[0])
-        # the rule knows little of new generations: where it beats all that was published, the parts are summed
-        by_rule = float(time.model_flops[0]) / (by_rate * row["peak_16"]) <= HIGHEST_MFU
-        step = by_rate if by_rule else step
-    if workload.mfu is not None:
-        step = _step_at(workload.mfu, candidate, time, architecture)
-    loading = _loading_seconds(workload, batches[1])
+    steps, ruled = step_seconds(
+        workload, recipe, candidate, time, architecture, constants, searched=searched
+    )
+    step, by_rule = float(steps[0]), bool(ruled[0])
+    loading = loading_seconds(workload, batches[1])
     if loading > step:
         notes += (
             msg(
@@ -248,16 +245,43 @@ def _plan(
     return _Plan(recipe, layout, row, candidate, memory, time, max(step, loading), by_rule, notes)
 
 
-def _search(
+def step_seconds(
+    workload: TrainingWorkload,
+    recipe: Recipe,
+    c: Candidates,
+    time: TrainingTime,
+    architecture: Architecture,
+    constants: TrainingConstants,
+    *,
+    searched: bool,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Seconds of a step without reading data, and where the plain rule gave them. [s], [bool], shape (n,)
+
+    The rule counts where layout and framework are both unknown, and its MFU stays below what was ever published:
+    it knows little of new generations, and where it beats them the parts are summed.
+    """
+    step = np.array(time.total, dtype=np.float64)
+    ruled = np.zeros(step.shape, dtype=bool)
+    if workload.mfu is not None:
+        return np.broadcast_to(
+            _step_at(workload.mfu, c, time, architecture), step.shape
+        ).copy(), ruled
+    if searched and not recipe.framework:
+        by_rate = time.tokens / c.accelerators / rule_rate(c, constants)
+        ruled = (c.commodity == 0) & (time.model_flops / (by_rate * c.peak_16) <= HIGHEST_MFU)
+        step = np.where(ruled, by_rate, step)
+    return step, ruled
+
+
+def search_space(
     workload: TrainingWorkload,
     recipe: Recipe,
     accelerator: Accelerator,
     architecture: Architecture,
     accelerators: int,
     cluster: Cluster,
-    constants: TrainingConstants,
-) -> tuple[Recipe, Layout, tuple[int, int], tuple[Message, ...]]:
-    """The fastest layout that fits, over the recipe's open choices."""
+) -> tuple[Recipe, dict[str, float], SearchSpace]:
+    """What a search over layouts starts from: the recipe, the base candidate and what may vary."""
     start = Layout(data=accelerators)
     if accelerators == 1 and "sharding" in recipe.defaulted:
         recipe = replace(recipe, sharding="none")  # there is nobody to share with
@@ -282,6 +306,22 @@ def _search(
         sharding=("none", "zero1", "zero3")
         if "sharding" in recipe.defaulted and accelerators > 1
         else (),
+    )
+    return recipe, base, space
+
+
+def _search(
+    workload: TrainingWorkload,
+    recipe: Recipe,
+    accelerator: Accelerator,
+    architecture: Architecture,
+    accelerators: int,
+    cluster: Cluster,
+    constants: TrainingConstants,
+) -> tuple[Recipe, Layout, tuple[int, int], tuple[Message, ...]]:
+    """The fastest layout that fits, over the recipe's open choices."""
+    recipe, base, space = search_space(
+        workload, recipe, accelerator, architecture, accelerators, cluster
     )
     found = search_layouts(base, recipe, accelerators, space=space, constants=constants)
     chosen = found.best or found.least_memory
@@ -352,16 +392,19 @@ def check_layout(layout: Layout, architecture: Architecture, accelerators: int) 
     require_at_most("pipeline", layout.pipeline, architecture.layers)
 
 
-def _step_at(mfu: float, c: Candidates, time: TrainingTime, architecture: Architecture) -> float:
-    """Step time at a given MFU, which counts 6 N per token and nothing for attention. [s]"""
-    if c.sample_flops[0] > 0:
-        work = float(time.tokens[0] * c.sample_flops[0])
-    else:
-        work = float(time.tokens[0]) * 2.0 * float(c.passes[0]) * active_parameters(architecture)
-    return work / (float(c.accelerators[0]) * float(c.peak_16[0]) * mfu)
+def _step_at(mfu: float, c: Candidates, time: TrainingTime, architecture: Architecture) -> Array:
+    """Step time at a given MFU, which counts 6 N per token and nothing for attention. [s], shape (n,)"""
+    work = np.where(
+        c.sample_flops > 0,
+        time.tokens * c.sample_flops,
+        time.tokens * 2.0 * c.passes * active_parameters(architecture),
+    )
+    result: Array = work / (c.accelerators * c.peak_16 * mfu)
+    return result
 
 
-def _loading_seconds(workload: TrainingWorkload, global_batch: int) -> float:
+def loading_seconds(workload: TrainingWorkload, global_batch: int) -> float:
+    """Reading one step's data from storage; 0 when the bandwidth was not told. [s]"""
     if workload.data_bandwidth is None:
         return 0.0
     each = workload.bytes_per_sample or 4.0 * workload.sequence_length
@@ -440,7 +483,10 @@ def _figures(
             "training_time": duration(seconds, "s"),
             "accelerator_hours": duration(hours * accelerators, "h"),
         }
-        wall = _wall_seconds(workload, plan, seconds, accelerators, architecture)
+        wall = wall_seconds(
+            workload, seconds, accelerators, plan.row["node"],
+            plan.row["adapter_parameters"] or total_parameters(architecture),
+        )  # fmt: skip
         if wall is not None:
             figures["wall_time"] = duration(wall, "s")
         if accelerator.tdp is not None:
@@ -472,19 +518,17 @@ def _figures(
     return figures, steps
 
 
-def _wall_seconds(
-    workload: TrainingWorkload,
-    plan: _Plan,
-    seconds: float,
-    accelerators: int,
-    architecture: Architecture,
+def wall_seconds(
+    workload: TrainingWorkload, seconds: float, accelerators: int, node: float, trained: float
 ) -> float | None:
-    """Expected time with hardware failures and checkpoints; None where the job would never end."""
-    trained = plan.row["adapter_parameters"] or total_parameters(architecture)
+    """Expected time with hardware failures and checkpoints; None where the job would never end. [s]
+
+    `node`: accelerators in one; `trained`: parameters that a checkpoint holds.
+    """
     try:
         return plan_checkpoints(
             work_s=seconds,
-            nodes=max(math.ceil(accelerators / plan.row["node"]), 1),
+            nodes=max(math.ceil(accelerators / node), 1),
             checkpoint_s=checkpoint_seconds(trained, workload.storage_bandwidth),
         ).wall
     except InfeasibleError:
