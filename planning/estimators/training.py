@@ -418,17 +418,24 @@ def _memory_band(plan: _Plan, constants: TrainingConstants) -> Band:
 
 
 def _grade(plan: _Plan) -> Grade:
-    known = plan.recipe.framework and FAMILIES[int(plan.row["family"])] in _MEASURED_FAMILIES
+    return grade_of(plan.recipe, int(plan.row["family"]))
+
+
+def grade_of(recipe: Recipe, family: int) -> Grade:
+    """How near published measurements a recipe on a family of accelerators (index into FAMILIES) lies."""
+    known = recipe.framework and FAMILIES[family] in _MEASURED_FAMILIES
     return Grade.PUBLISHED if known else Grade.EXTRAPOLATED
 
 
-def _rate_residuals(plan: _Plan, constants: TrainingConstants) -> tuple[float, float]:
-    if plan.by_rule:
+def rate_residuals(
+    recipe: Recipe, family: int, *, sparse: bool, by_rule: bool, constants: TrainingConstants
+) -> tuple[float, float]:
+    """(P10, P90) of measured over estimated rate in the class of this estimate. [1]"""
+    if by_rule:
         return constants.residuals["throughput_blind"]
-    if _grade(plan) is Grade.EXTRAPOLATED:
+    if grade_of(recipe, family) is Grade.EXTRAPOLATED:
         return constants.residuals["throughput_unseen"]
-    name = "throughput_moe" if plan.row["experts"] > 0 else "throughput_dense"
-    return constants.residuals[name]
+    return constants.residuals["throughput_moe" if sparse else "throughput_dense"]
 
 
 def _figures(
@@ -440,7 +447,13 @@ def _figures(
     constants: TrainingConstants,
 ) -> tuple[Mapping[str, Band], tuple[Step, ...]]:
     grade = _grade(plan)
-    low, high = _rate_residuals(plan, constants)
+    low, high = rate_residuals(
+        plan.recipe,
+        int(plan.row["family"]),
+        sparse=plan.row["experts"] > 0,
+        by_rule=plan.by_rule,
+        constants=constants,
+    )
     if workload.mfu is not None:
         low = high = 1.0
 

@@ -1,0 +1,196 @@
+"""Which candidates meet the need, which of them nothing beats, and which are worth showing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+
+from core.messages import Message, msg
+from core.money import Money
+from planning.economics.types import MODES, PaymentMode
+from planning.estimators.types import Accelerator
+from planning.study.request import StudyRequest
+from planning.study.search import places
+from planning.study.search.costs import Candidates
+from planning.study.search.market import Market, lead_weeks, ready_on
+from planning.study.search.snapshot import Snapshot
+from planning.study.search.ways import Floats, Ints, Mask, Ways
+
+SHOWN = 24  # ranked plans, beside the frontier
+ALIKE = 3  # plans of one accelerator and way of paying
+FRONTIER = 24  # points that are kept
+WITHOUT_BUDGET = 2.0  # times the cheapest: what "within budget" means when none was told
+REUSED = "reused"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """For each candidate and condition whether it holds. Columns of shape (n,)."""
+
+    ends: Mask
+    exact: Mask  # accuracy loss within the limit
+    in_time: Mask
+    ordered: Mask  # bought servers are there by the day they are needed
+    exportable: Mask
+    affordable: Mask
+
+    @property
+    def meets(self) -> Mask:
+        """All of them."""
+        return (
+            self.ends & self.exact & self.in_time & self.ordered & self.exportable & self.affordable
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """Everything that the candidates' columns point into."""
+
+    request: StudyRequest
+    snapshot: Snapshot
+    accelerators: tuple[Accelerator, ...]
+    market: Market
+    ways: Ways
+    candidates: Candidates
+    currency: str
+    country: str
+    budget: Money | None  # in `currency`
+
+    def mode(self, i: int) -> str:
+        """How candidate `i` is paid."""
+        offer = int(self.candidates.offer[i])
+        if offer >= 0:
+            return str(self.market.offers[offer].mode)
+        return str(PaymentMode.OWNED) if self.candidates.platform[i] >= 0 else REUSED
+
+    def accelerator(self, i: int) -> Accelerator:
+        """The accelerator of candidate `i`."""
+        return self.accelerators[int(self.ways.accelerator[self.candidates.way[i]])]
+
+    def mode_codes(self) -> Ints:
+        """Way of paying by number: those of MODES, then reuse. Shape (n,)"""
+        c = self.candidates
+        owned = MODES.index(PaymentMode.OWNED)
+        codes = np.where(c.platform >= 0, owned, len(MODES))
+        if self.market.table is not None:
+            codes = np.where(c.offer >= 0, self.market.table.mode[c.offer], codes)
+        return codes.astype(np.int64)
+
+
+def judge(world: World) -> Verdicts:
+    """Every condition on every candidate."""
+    c, ways, limits = world.candidates, world.ways, world.request.constraints
+    n = len(c)
+    exact = np.ones(n, dtype=bool)
+    if limits.accuracy_loss_limit is not None:
+        exact = ways.accuracy_loss[c.way] <= limits.accuracy_loss_limit + 1e-12
+    ordered, exportable = np.ones(n, dtype=bool), np.ones(n, dtype=bool)
+    notes = world.snapshot.export_notes or {}
+    for number, platform in enumerate(world.snapshot.platforms):
+        own = c.platform == number
+        if not own.any():
+            continue
+        accelerator = next(a for a in world.accelerators if a.slug == platform.server.accelerator)
+        late = (
+            limits.need_by is not None and ready_on(accelerator, world.snapshot.on) > limits.need_by
+        )
+        ordered[own] = not late
+        exportable[own] = not places.barred(notes.get(accelerator.slug, ""), world.country)
+    affordable = np.ones(n, dtype=bool)
+    if world.budget is not None:
+        affordable = c.amount <= float(world.budget.amount)
+    ends = np.isfinite(c.cost)
+    return Verdicts(
+        ends, exact, ends & (c.seconds <= ways.limit[c.way]), ordered, exportable, affordable
+    )
+
+
+def undominated(cost: Floats, seconds: Floats, loss: Floats) -> Mask:
+    """Where nothing is at least as good in all three and better in one. Shape (n,)
+
+    Sorted by cost, an entry survives when it is faster than all cheaper ones of no greater loss. O(n log n) for each
+    distinct loss.
+    """
+    n = cost.size
+    keep = np.zeros(n, dtype=bool)
+    for level in np.unique(loss):
+        among = np.flatnonzero(loss <= level)
+        order = among[np.lexsort((loss[among], seconds[among], cost[among]))]
+        fastest = np.minimum.accumulate(seconds[order])
+        first = np.concatenate(([True], seconds[order][1:] < fastest[:-1]))
+        keep[order[first & (loss[order] == level)]] = True
+    return keep
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """Indexes into the candidates."""
+
+    verdicts: Verdicts
+    ranked: Ints  # worth showing, cheapest first
+    frontier: Ints  # undominated, cheapest first
+    cheapest: int | None
+    fastest: int | None
+
+
+def choose(world: World) -> Choice:
+    """What meets the need, ranked by cost; the frontier; the cheapest and the fastest within budget."""
+    verdicts = judge(world)
+    c = world.candidates
+    good = np.flatnonzero(verdicts.meets)
+    if not good.size:
+        nothing = np.empty(0, dtype=np.int64)
+        return Choice(verdicts, nothing, nothing, None, None)
+    order = good[np.lexsort((c.seconds[good], c.cost[good]))]
+    cheapest = int(order[0])
+    most = math.inf if world.budget is not None else WITHOUT_BUDGET * float(c.cost[cheapest])
+    near = good[c.cost[good] <= most]
+    fastest = int(near[np.lexsort((c.cost[near], c.seconds[near]))[0]])
+    loss = world.ways.accuracy_loss[c.way]
+    best = undominated(c.cost[good], c.seconds[good], loss[good])
+    frontier = _thinned(good[best], c)
+    ranked = _ranked(world, order)
+    ranked = np.array(list(dict.fromkeys([*ranked, *frontier, cheapest, fastest])), dtype=np.int64)
+    ranked = ranked[np.lexsort((c.seconds[ranked], c.cost[ranked]))]
+    return Choice(verdicts, ranked, frontier, cheapest, fastest)
+
+
+def _thinned(frontier: Ints, c: Candidates) -> Ints:
+    """The frontier by cost, evenly thinned to what a chart can label; both ends stay."""
+    ordered = frontier[np.argsort(c.cost[frontier], kind="stable")]
+    if ordered.size <= FRONTIER:
+        return ordered
+    kept = np.unique(np.linspace(0, ordered.size - 1, FRONTIER).round().astype(np.int64))
+    return ordered[kept]
+
+
+def _ranked(world: World, order: Ints) -> list[int]:
+    """The cheapest, no more than a few of one accelerator and way of paying, and one of each way and payment."""
+    c, codes = world.candidates, world.mode_codes()
+    accelerator = world.ways.accelerator[c.way]
+    seen: set[tuple[int, int]] = set()
+    alike: dict[tuple[int, int], int] = {}
+    shown: list[int] = []
+    for i in order:
+        one, kind = (int(c.way[i]), int(codes[i])), (int(accelerator[i]), int(codes[i]))
+        if one in seen or alike.get(kind, 0) >= ALIKE:
+            continue
+        seen.add(one)
+        alike[kind] = alike.get(kind, 0) + 1
+        shown.append(int(i))
+        if len(shown) == SHOWN:
+            break
+    return shown
+
+
+def timing(accelerator: Accelerator, on: date) -> Message:
+    """How long buying takes, in words."""
+    return msg(
+        "Ordered today, %(name)s works on %(day)s (%(weeks)s weeks to deliver, then acceptance)",
+        name=accelerator.name,
+        day=ready_on(accelerator, on).isoformat(),
+        weeks=round(lead_weeks(accelerator, on)),
+    )

@@ -1,0 +1,269 @@
+"""What each way costs by each offer, on bought servers and on idle ones: columns of candidates, in one currency.
+
+Floats for the search; the plans that are shown are charged again in exact money (``plans.py``), and a test holds both
+to the cent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from core.errors import InputError
+from core.money import Money
+from planning.economics import defaults, exact
+from planning.economics.billing import instances_needed
+from planning.economics.ownership import evaluate
+from planning.economics.ownership_case import OwnershipCase, default_case
+from planning.economics.pricing import price_candidates
+from planning.economics.spot import expected_hours, reclaim_mtbf_hours
+from planning.economics.types import HOURS_PER_YEAR, MODES, PaymentMode
+from planning.estimators.types import Accelerator
+from planning.study.request import StudyRequest
+from planning.study.search.market import Market
+from planning.study.search.snapshot import Platform, Snapshot, Unpriced
+from planning.study.search.ways import Floats, Ints, Mask, Ways
+
+YEARS = 3  # of service over which bought servers are counted
+SPOT = MODES.index(PaymentMode.SPOT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """A way and how it is paid. Columns of shape (n,); exactly one of offer, platform and stock is not -1."""
+
+    way: Ints
+    offer: Ints  # row of the market
+    platform: Ints  # of the snapshot
+    stock: Ints  # of the snapshot
+    cost: Floats  # of the need; inf: it would never end
+    amount: Floats  # to be paid for it: the cost, or for a purchase the capital
+    hours: Floats  # billed, or held
+    seconds: Floats  # time of the run, or latency [s]
+    instances: Ints
+
+    def __len__(self) -> int:
+        return int(self.way.size)
+
+    def at(self, index: Ints | Mask) -> Candidates:
+        """The candidates at `index`."""
+        return Candidates(**{name: getattr(self, name)[index] for name in self.__slots__})
+
+
+def rented(
+    request: StudyRequest, ways: Ways, accelerators: tuple[Accelerator, ...], market: Market
+) -> Candidates:
+    """Every way by every offer of its accelerator."""
+    table = market.table
+    pairs_way: list[Ints] = []
+    pairs_offer: list[Ints] = []
+    for index, accelerator in enumerate(accelerators):
+        offers = market.by_accelerator.get(accelerator.slug)
+        own = np.flatnonzero(ways.accelerator == index)
+        if offers is None or not own.size:
+            continue
+        pairs_way.append(np.repeat(own, offers.size))
+        pairs_offer.append(np.tile(offers, own.size))
+    if table is None or not pairs_way:
+        return _none()
+    way, offer = np.concatenate(pairs_way), np.concatenate(pairs_offer)
+    cards = ways.cards[way]
+    hours, seconds = ways.hours[way], ways.seconds[way]
+    instances = instances_needed(cards, table.accelerators[offer])
+    spot = table.mode[offer] == SPOT
+    if spot.any():
+        stretch = spot_stretch(request, ways, way[spot], offer[spot], market, instances[spot])
+        hours, seconds = hours.copy(), seconds.copy()
+        hours[spot] *= stretch
+        seconds[spot] *= stretch
+    ends = np.isfinite(hours)
+    cost = np.full(way.size, np.inf)
+    priced = price_candidates(
+        table,
+        offer[ends],
+        cards[ends],
+        hours[ends],
+        starts=ways.starts[way][ends],
+        span_hours=np.maximum(ways.span_hours[way], hours)[ends],
+    )
+    cost[ends] = priced.total
+    nothing = np.full(way.size, -1, dtype=np.int64)
+    return Candidates(way, offer, nothing, nothing, cost, cost, hours, seconds, instances)
+
+
+def spot_stretch(
+    request: StudyRequest, ways: Ways, way: Ints, offer: Ints, market: Market, instances: Ints
+) -> Floats:
+    """Expected hours on spot over undisturbed hours; infinite where reclaims come faster than work. [1]"""
+    share = np.array(
+        [
+            defaults.value("spot.reclaim_per_month") if o.reclaim_per_month is None else o.reclaim_per_month
+            for o in market.offers
+        ]
+    )[offer]  # fmt: skip
+    work = ways.work_hours[way]
+    interval = request.constraints.checkpoint_seconds
+    expected = expected_hours(
+        work,
+        mtbf_hours=reclaim_mtbf_hours(share, instances),
+        checkpoint_hours=ways.checkpoint_hours[way],
+        restart_hours=defaults.value("spot.restart_minutes") / 60,
+        interval_hours=None if interval is None else np.minimum(interval / 3600.0, work),
+    )
+    result: Floats = expected / work
+    return result
+
+
+# ---- Owning ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Servers for a way: what they cost to buy, what they cost over their life, and the need's share of it."""
+
+    case: OwnershipCase
+    capital: Money
+    life_cost: Money  # purchase to resale, at `utilisation`
+    share: float  # of the life's card-hours that this need takes
+    cost: Money  # the share of the life cost, in the case's currency
+
+
+def owned_cost(platform: Platform, servers: int, card_hours: float) -> Owned:
+    """What `card_hours` on `servers` bought for them cost, other work using them for the usual share of the rest.
+
+    share = H / (H + u (A - H)), A the card-hours of the life and u the usual utilisation: a need that lasts as long as
+    the servers pays for all of them, a short one for what it takes of the hours that are used at all.
+    """
+    case = _case(platform, servers)
+    life = case.accelerators * HOURS_PER_YEAR * case.years * case.availability
+    used = min(card_hours, life)
+    busy = used + defaults.value("utilisation.owned") * (life - used)
+    found = evaluate(replace(case, utilisation=min(round(busy / life, 4), 1.0)))
+    share = used / busy
+    return Owned(
+        found.case, found.capital, found.total, share, Money(found.total.amount * exact.to_decimal(share), case.currency).rounded()
+    )  # fmt: skip
+
+
+@cache
+def _case(platform: Platform, servers: int) -> OwnershipCase:
+    return default_case(platform.server, servers, years=YEARS)
+
+
+def bought(
+    ways: Ways,
+    accelerators: tuple[Accelerator, ...],
+    snapshot: Snapshot,
+    currency: str,
+) -> tuple[Candidates, list[Unpriced]]:
+    """Every way on servers that are bought for it; servers whose currency has no rate or no defaults are named."""
+    rows: list[tuple[int, int, float, float, int]] = []
+    unpriced: list[Unpriced] = []
+    slugs = [accelerator.slug for accelerator in accelerators]
+    for number, platform in enumerate(snapshot.platforms):
+        if platform.server.accelerator not in slugs:
+            continue
+        own = np.flatnonzero(ways.accelerator == slugs.index(platform.server.accelerator))
+        try:
+            snapshot.table.unit_price(platform.server.price, currency)
+            for way in own:
+                cards, hours = int(ways.cards[way]), float(ways.hours[way])
+                servers = -(-cards // platform.server.accelerators)
+                found = owned_cost(platform, servers, cards * hours)
+                cost = snapshot.table.unit_price(found.cost, currency).rounded()
+                capital = snapshot.table.unit_price(found.capital, currency).rounded()
+                rows.append((int(way), number, float(cost.amount), float(capital.amount), servers))
+        except InputError as error:
+            unpriced.append(Unpriced(platform.server.name, error.message))
+    if not rows:
+        return _none(), unpriced
+    way = np.array([row[0] for row in rows], dtype=np.int64)
+    nothing = np.full(way.size, -1, dtype=np.int64)
+    return (
+        Candidates(
+            way,
+            nothing,
+            np.array([row[1] for row in rows], dtype=np.int64),
+            nothing,
+            np.array([row[2] for row in rows]),
+            np.array([row[3] for row in rows]),
+            ways.hours[way],
+            ways.seconds[way],
+            np.array([row[4] for row in rows], dtype=np.int64),
+        ),
+        unpriced,
+    )
+
+
+# ---- Reuse -------------------------------------------------------------------------------------------------------
+
+
+def idle_hour_cost(accelerator: Accelerator, currency: str, snapshot: Snapshot) -> Money | None:
+    """Power and cooling of one owned card for an hour under load: the rest is paid whether it works or not.
+
+    None where the card's power is not published, or no rate leads to the currency.
+    """
+    if accelerator.tdp is None:
+        return None
+    code = "CNY" if currency == "CNY" else "USD"
+    servers = {
+        p.server.accelerator: p.server.max_power_kw / p.server.accelerators
+        for p in snapshot.platforms
+    }
+    watts = servers.get(accelerator.slug, accelerator.tdp * 1.5 / 1000) * defaults.value(
+        "power.load_share"
+    )
+    pue = defaults.value("pue.china" if code == "CNY" else "pue.colocation")
+    tariff = Money(exact.to_decimal(defaults.value(f"tariff.{code.lower()}_per_kwh")), code)
+    try:
+        return snapshot.table.unit_price(tariff * exact.to_decimal(watts * pue), currency)
+    except InputError:
+        return None
+
+
+def reused(
+    ways: Ways, accelerators: tuple[Accelerator, ...], snapshot: Snapshot, currency: str
+) -> Candidates:
+    """Every way on cards that are owned already and free."""
+    rows: list[tuple[int, int, float]] = []
+    for number, stock in enumerate(snapshot.stock):
+        for index, accelerator in enumerate(accelerators):
+            if accelerator.slug != stock.accelerator:
+                continue
+            hourly = idle_hour_cost(accelerator, currency, snapshot)
+            if hourly is None:
+                continue
+            for way in np.flatnonzero((ways.accelerator == index) & (ways.cards <= stock.free)):
+                rows.append((int(way), number, float(reuse_cost(hourly, ways, int(way)).amount)))
+    if not rows:
+        return _none()
+    way = np.array([row[0] for row in rows], dtype=np.int64)
+    nothing = np.full(way.size, -1, dtype=np.int64)
+    cost = np.array([row[2] for row in rows])
+    stock_index = np.array([row[1] for row in rows], dtype=np.int64)
+    return Candidates(
+        way, nothing, nothing, stock_index, cost, cost, ways.hours[way], ways.seconds[way], ways.cards[way]
+    )  # fmt: skip
+
+
+def reuse_cost(hourly: Money, ways: Ways, way: int) -> Money:
+    """Power of a way on owned cards, rounded once."""
+    return exact.times(hourly, float(ways.cards[way]) * float(ways.hours[way]))
+
+
+def join(parts: list[Candidates]) -> Candidates:
+    """All candidates in one table."""
+    return Candidates(
+        **{name: np.concatenate([getattr(p, name) for p in parts]) for name in Candidates.__slots__}
+    )
+
+
+def _none() -> Candidates:
+    return Candidates(
+        **{
+            name: np.empty(0, dtype=np.float64 if name in ("cost", "amount", "hours", "seconds") else np.int64)
+            for name in Candidates.__slots__
+        }
+    )  # fmt: skip

@@ -1,0 +1,222 @@
+"""A plan as it is stored and shown: what, where, how paid, exact cost by line, spread, and how it came about."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import DomainError
+from core.messages import Message, msg
+from core.money import Money
+from planning.economics import defaults, exact
+from planning.economics.types import CostLine, PaymentMode
+from planning.study.search.choice import REUSED, World
+from planning.study.search.costs import (
+    YEARS,
+    idle_hour_cost,
+    owned_cost,
+    reuse_cost,
+)
+from planning.study.search.regret import Regrets
+
+KEY_LENGTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What a plan costs, exactly: `amount` is to be paid for it, `cost` is the need's part of it."""
+
+    amount: Money
+    cost: Money
+    lines: tuple[CostLine, ...]  # of the cost
+    notes: tuple[Message, ...] = ()
+
+
+def bill(world: World, i: int) -> Bill:
+    """The exact bill of candidate `i`, in the study's currency."""
+    c, ways = world.candidates, world.ways
+    way = int(c.way[i])
+    cards, hours = int(ways.cards[way]), float(c.hours[i])
+    if c.offer[i] >= 0:
+        table = world.market.table
+        if table is None:
+            raise ValueError("a rented plan without offers")
+        sheet = exact.charge(
+            table.offers[int(c.offer[i])],
+            accelerators=cards,
+            hours=hours,
+            starts=int(ways.starts[way]),
+            span_hours=max(float(ways.span_hours[way]), hours),
+        )
+        return Bill(sheet.total, sheet.total, sheet.lines)
+    if c.platform[i] >= 0:
+        return _bought(world, i, cards, hours)
+    accelerator = world.accelerator(i)
+    hourly = idle_hour_cost(accelerator, world.currency, world.snapshot)
+    if hourly is None:
+        raise ValueError("reuse without a price of power")
+    cost = reuse_cost(hourly, ways, way)
+    line = CostLine("power", msg("Power and cooling"), cost, cards * hours, "card-hour")
+    return Bill(cost, cost, (line,))
+
+
+def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
+    c = world.candidates
+    platform = world.snapshot.platforms[int(c.platform[i])]
+    found = owned_cost(platform, int(c.instances[i]), cards * hours)
+
+    def converted(money: Money) -> Money:
+        return world.snapshot.table.unit_price(money, world.currency).rounded()
+
+    capital, cost = converted(found.capital), converted(found.cost)
+    whole = converted(found.life_cost)
+    notes = (
+        msg(
+            "%(servers)s servers for %(capital)s; over %(years)s years they cost %(life)s after resale",
+            servers=int(c.instances[i]),
+            capital=str(capital),
+            years=YEARS,
+            life=str(whole),
+        ),
+        msg(
+            "This need carries %(share)s %% of that: other work is taken to use the cards for %(use)s %% of the rest",
+            share=round(found.share * 100, 1),
+            use=round(_usual_utilisation() * 100),
+        ),
+        msg("The servers are housed at colocation prices, by kW of their highest draw"),
+    )
+    line = CostLine(
+        "share", msg("Share of the servers' whole cost"), cost, cards * hours, "card-hour"
+    )
+    return Bill(capital, cost, (line,), notes)
+
+
+def _usual_utilisation() -> float:
+
+    return defaults.value("utilisation.owned")
+
+
+def key_of(world: World, i: int) -> str:
+    """A short text that names candidate `i` the same way in every study of the request."""
+    c, ways = world.candidates, world.ways
+    way = int(c.way[i])
+    parts = [world.accelerator(i).slug, str(int(ways.cards[way])), ways.precision[way]]
+    if c.offer[i] >= 0:
+        offer = world.market.offers[int(c.offer[i])]
+        parts += [*offer.place, str(offer.mode)]
+    elif c.platform[i] >= 0:
+        parts += ["buy", world.snapshot.platforms[int(c.platform[i])].server.slug]
+    else:
+        parts += [REUSED, world.snapshot.stock[int(c.stock[i])].name]
+    key = ":".join(part for part in parts if part)
+    if len(key) <= KEY_LENGTH:
+        return key
+    return key[: KEY_LENGTH - 17] + ":" + hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def plan_json(
+    world: World,
+    i: int,
+    *,
+    spread: Regrets,
+    row: int,
+    roles: list[str],
+    detail: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Candidate `i` as a plan of the result; `row` is its place in `spread`."""
+    c, ways = world.candidates, world.ways
+    way = int(c.way[i])
+    accelerator, mode = world.accelerator(i), world.mode(i)
+    paid = bill(world, i)
+    purchase = mode == PaymentMode.OWNED
+    cards = int(ways.cards[way])
+    where = _where(world, i)
+    memory = float(ways.memory_bytes[way])
+    summary = {
+        "accelerator": accelerator.name,
+        "provider": where["provider"],
+        "region": where["region"],
+        "instance": where["instance"],
+        "hours": round(float(c.hours[i]), 3),
+        "seconds": float(c.seconds[i]),
+        "cost": str(paid.cost.amount),
+        "precision": ways.precision[way],
+    }
+    return {
+        "key": key_of(world, i),
+        "roles": roles,
+        "kind": "offer" if c.offer[i] >= 0 else "purchase" if purchase else "stock",
+        "accelerator_slug": accelerator.slug,
+        "accelerator": accelerator.name,
+        "vendor": accelerator.vendor,
+        "cards": cards,
+        "servers": int(c.instances[i]) if c.stock[i] < 0 else None,
+        "mode": mode,
+        "spend_kind": "purchase" if purchase else "cloud",
+        "amount": str(paid.amount.amount),
+        "cost": str(paid.cost.amount),
+        "currency": world.currency,
+        "lines": [
+            {
+                "name": line.name,
+                "label": line.label.to_json(),
+                "amount": str(line.amount.amount),
+                "quantity": line.quantity,
+                "unit": line.unit,
+            }
+            for line in paid.lines
+            if line.amount.amount
+        ],
+        "notes": [note.to_json() for note in paid.notes],
+        **where,
+        "hours": float(c.hours[i]),
+        "seconds": {"p10": float(spread.seconds[row, 0]), "p50": float(c.seconds[i]),
+                    "p90": float(spread.seconds[row, 2])},
+        "cost_spread": {name: round(float(spread.cost[row, column]), 2)
+                        for column, name in enumerate(("p10", "p50", "p90"))},
+        "regret": {"mean": round(float(spread.mean[row]), 2), "p90": round(float(spread.p90[row]), 2)},
+        "accuracy_loss": float(ways.accuracy_loss[way]),
+        "precision": ways.precision[way],
+        "layout": dict(ways.layout[way]),
+        "memory_bytes": memory if memory == memory else None,
+        "capacity_bytes": accelerator.hbm_bytes,
+        "summary": summary,
+        "estimate": detail,
+    }  # fmt: skip
+
+
+def _where(world: World, i: int) -> dict[str, Any]:
+    """Who sells it, at what price, as of when and from which source."""
+    c = world.candidates
+    if c.offer[i] >= 0:
+        offer = world.market.offers[int(c.offer[i])]
+        return {
+            "provider": offer.provider, "region": offer.region, "instance": offer.instance,
+            "price": str(offer.price.amount.normalize()), "price_currency": offer.price.currency,
+            "price_as_of": offer.as_of.isoformat(), "source": offer.source, "confidence": offer.confidence,
+            "cards_each": offer.accelerators,
+        }  # fmt: skip
+    if c.platform[i] >= 0:
+        platform = world.snapshot.platforms[int(c.platform[i])]
+        server = platform.server
+        return {
+            "provider": "", "region": "", "instance": server.name,
+            "price": str(server.price.amount.normalize()), "price_currency": server.price.currency,
+            "price_as_of": platform.as_of.isoformat(), "source": platform.source, "confidence": "read",
+            "cards_each": server.accelerators,
+        }  # fmt: skip
+    stock = world.snapshot.stock[int(c.stock[i])]
+    return {
+        "provider": "", "region": "", "instance": stock.name, "price": None, "price_currency": world.currency,
+        "price_as_of": world.snapshot.on.isoformat(), "source": "", "confidence": "read", "cards_each": 1,
+    }  # fmt: skip
+
+
+def detail_or_reason(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The full estimate behind a plan, or why there is none."""
+    try:
+        return make()
+    except DomainError as error:
+        return {"reason": error.message.to_json()}

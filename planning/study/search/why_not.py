@@ -1,0 +1,223 @@
+"""Why everything else lost, and the smallest change that would let it in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.messages import Message, msg
+from core.money import Money, minor_digits
+from planning.economics.exact import to_decimal
+from planning.economics.types import PaymentMode
+from planning.study.search.choice import REUSED, Choice, Verdicts, World, timing
+from planning.study.search.costs import Candidates
+from planning.study.search.market import offer_exclusion, ready_on
+from planning.study.search.ways import Exclusion, Ints
+
+# What each condition is called, in the order in which a loser is asked.
+_CONDITIONS = ("exportable", "ends", "exact", "in_time", "ordered", "affordable")
+
+
+def losers(world: World, choice: Choice) -> list[Exclusion]:
+    """One entry for each offer, server model and stock that is in no plan shown; payment modes that nobody sells."""
+    found: list[Exclusion] = []
+    c = world.candidates
+    shown = choice.ranked
+    for column, kind in ((c.offer, "offer"), (c.platform, "purchase"), (c.stock, "stock")):
+        winners = set(column[shown].tolist())
+        nearest = _nearest(world, choice.verdicts, column)
+        for row, i in nearest.items():
+            if row in winners:
+                continue
+            found.append(_exclusion(world, choice, kind, int(i)))
+    found += _unsold(world)
+    return found
+
+
+def _nearest(world: World, verdicts: Verdicts, column: Ints) -> dict[int, int]:
+    """Of each offer (server, stock) the candidate that meets most conditions, then the cheapest."""
+    c = world.candidates
+    own = np.flatnonzero(column >= 0)
+    if not own.size:
+        return {}
+    broken = sum((~getattr(verdicts, name)).astype(np.int64) for name in _CONDITIONS)
+    late = np.where(np.isfinite(c.seconds), c.seconds, np.inf)
+    excess = np.where(verdicts.in_time, 0.0, late)
+    order = own[np.lexsort((c.cost[own], excess[own], np.asarray(broken)[own], column[own]))]
+    first = np.concatenate(([True], column[order][1:] != column[order][:-1]))
+    return {int(column[i]): int(i) for i in order[first]}
+
+
+def _exclusion(world: World, choice: Choice, kind: str, i: int) -> Exclusion:
+    verdicts = choice.verdicts
+    code = next((name for name in _CONDITIONS if not getattr(verdicts, name)[i]), "dearer")
+    reason, change = _words(world, choice, code, i)
+    if kind == "offer":
+        offer = world.market.offers[int(world.candidates.offer[i])]
+        return offer_exclusion(offer, reason, change, _CODES[code])
+    accelerator = world.accelerator(i)
+    if kind == "purchase":
+        name = world.snapshot.platforms[int(world.candidates.platform[i])].server.name
+    else:
+        name = world.snapshot.stock[int(world.candidates.stock[i])].name
+    return Exclusion(
+        kind, accelerator.slug, reason, change, _CODES[code], instance=name, mode=world.mode(i)
+    )
+
+
+_CODES = {
+    "exportable": "export", "ends": "spot", "exact": "accuracy", "in_time": "time", "ordered": "lead_time",
+    "affordable": "budget", "dearer": "price",
+}  # fmt: skip
+
+
+def _words(world: World, choice: Choice, code: str, i: int) -> tuple[Message, Message | None]:
+    c, ways, limits = world.candidates, world.ways, world.request.constraints
+    way = int(c.way[i])
+    accelerator = world.accelerator(i)
+    if code == "exportable":
+        note = (world.snapshot.export_notes or {}).get(accelerator.slug, "")
+        return (
+            msg("May not be bought for use here: %(note)s", note=note),
+            msg("An export licence, or another accelerator"),
+        )
+    if code == "ends":
+        return (
+            msg("On spot this would never end: it is reclaimed faster than it advances"),
+            msg("Fewer instances, or checkpoints that take less time"),
+        )
+    if code == "exact":
+        return (
+            msg(
+                "Accuracy loss of %(loss)s %%, above the limit of %(limit)s %%",
+                loss=round(100 * float(ways.accuracy_loss[way]), 2),
+                limit=round(100 * (limits.accuracy_loss_limit or 0.0), 2),
+            ),
+            msg("Allow a loss of %(loss)s %%", loss=round(100 * float(ways.accuracy_loss[way]), 2)),
+        )
+    if code == "in_time":
+        return time_words(float(c.seconds[i]), float(ways.limit[way]))
+    if code == "ordered" and limits.need_by is not None:
+        day = ready_on(accelerator, world.snapshot.on)
+        return (
+            timing(accelerator, world.snapshot.on),
+            msg("Need it by %(day)s or later", day=day.isoformat()),
+        )
+    if code == "affordable" and world.budget is not None:
+        amount = money(float(c.amount[i]), world.currency)
+        return (
+            msg("Takes %(amount)s, above the budget of %(budget)s", amount=str(amount), budget=str(world.budget)),
+            msg("A budget of %(amount)s", amount=str(amount)),
+        )  # fmt: skip
+    return _dearer(world, choice, i)
+
+
+def time_words(seconds: float, limit: float) -> tuple[Message, Message]:
+    """A run that is too long, or a service that is too slow."""
+    if limit < 3600:
+        return (
+            msg(
+                "Answers after %(have)s ms, above the limit of %(limit)s ms",
+                have=round(seconds * 1000),
+                limit=round(limit * 1000),
+            ),
+            msg("Allow %(have)s ms", have=math.ceil(seconds * 1000)),
+        )
+    return (
+        msg(
+            "Takes %(have)s days at best, above the limit of %(limit)s days",
+            have=round(seconds / 86_400, 1),
+            limit=round(limit / 86_400, 1),
+        ),
+        msg("Allow %(have)s days", have=math.ceil(seconds / 86_400)),
+    )
+
+
+def _dearer(world: World, choice: Choice, i: int) -> tuple[Message, Message | None]:
+    """Beaten by a plan that costs less and is not slower; else only beyond what is shown."""
+    c = world.candidates
+    mine = money(float(c.cost[i]), world.currency)
+    winner = _beaten_by(world, choice, i)
+    if winner is None:
+        return (
+            msg("Costs %(cost)s; cheaper plans of the same kind are shown", cost=str(mine)),
+            msg("Look at it by naming its accelerator in the request"),
+        )
+    best = money(float(c.cost[winner]), world.currency)
+    reason = msg(
+        "Costs %(cost)s; %(name)s does it for %(best)s and no slower",
+        cost=str(mine),
+        name=world.accelerator(winner).name,
+        best=str(best),
+    )
+    if c.offer[i] < 0 or not c.cost[i]:
+        return reason, msg(
+            "%(share)s %% less", share=math.ceil(100 * (1 - float(c.cost[winner] / c.cost[i])))
+        )
+    offer = world.market.offers[int(c.offer[i])]
+    # every line of a bill is in proportion to the price
+    price = offer.price * to_decimal(float(c.cost[winner] / c.cost[i]))
+    digits = minor_digits(price.currency) + 2
+    return reason, msg(
+        "A price of at most %(price)s %(currency)s per instance-hour instead of %(now)s",
+        price=f"{price.amount:.{digits}f}",
+        currency=price.currency,
+        now=f"{offer.price.amount.normalize():f}",
+    )
+
+
+def _beaten_by(world: World, choice: Choice, i: int) -> int | None:
+    c, loss = world.candidates, world.ways.accuracy_loss
+    rivals = choice.ranked
+    better = (
+        (c.cost[rivals] <= c.cost[i])
+        & (c.seconds[rivals] <= c.seconds[i] * (1 + 1e-9))
+        & (loss[c.way[rivals]] <= loss[c.way[i]] + 1e-12)
+    )
+    found = rivals[better]
+    return int(found[0]) if found.size else None
+
+
+def _unsold(world: World) -> list[Exclusion]:
+    """Ways of paying that the catalogue has no price for. They are named, not passed over."""
+    sold = {str(offer.mode) for offer in world.market.offers} | {
+        exclusion.mode for exclusion in world.market.refused
+    }
+    found = [
+        Exclusion(
+            "payment",
+            "",
+            msg("No offer in the catalogue is paid this way"),
+            msg("Enter an offer or a quotation with this way of paying"),
+            "unsold",
+            mode=str(mode),
+        )
+        for mode in PaymentMode
+        if mode is not PaymentMode.OWNED and str(mode) not in sold
+    ]
+    if not world.snapshot.platforms:
+        found.append(
+            Exclusion(
+                "payment", "", msg("No server in the catalogue has a price"),
+                msg("Enter a server price or a quotation"), "unsold", mode=str(PaymentMode.OWNED),
+            )
+        )  # fmt: skip
+    if not world.snapshot.stock:
+        found.append(
+            Exclusion(
+                "payment", "", msg("No owned accelerator is free"),
+                msg("Accepted cards that are free appear here by themselves"), "unsold", mode=REUSED,
+            )
+        )  # fmt: skip
+    return found
+
+
+def money(amount: float, currency: str) -> Money:
+    """A search's float as money, at the currency's minor unit."""
+    return Money(to_decimal(amount), currency).rounded()
+
+
+def cost_of(c: Candidates, i: int, currency: str) -> Money:
+    """Cost of candidate `i` as the search has it."""
+    return money(float(c.cost[i]), currency)
