@@ -123,3 +123,72 @@ class FrozenOnce(Operation):
 
     def describe(self) -> str:
         return f"Freeze rows of {self.table} once {self.column} is set"
+
+
+class FrozenColumns(Operation):
+    """Guard `columns` of `table` from the moment `once` is set, and such rows from deletion. Reversible."""
+
+    reversible = True
+    reduces_to_sql = True
+
+    def __init__(self, table: str, once: str, columns: list[str]) -> None:
+        self.table = table
+        self.once = once
+        self.columns = columns
+
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
+        return type(self).__name__, [self.table, self.once, self.columns], {}
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """No model state changes."""
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table, once = self.table, self.once
+        postgres = schema_editor.connection.vendor == "postgresql"
+        differs = "IS DISTINCT FROM" if postgres else "IS NOT"
+        changed = " OR ".join(f"NEW.{name} {differs} OLD.{name}" for name in self.columns)
+        conditions = {
+            "update": f"OLD.{once} IS NOT NULL AND ({changed})",
+            "delete": f"OLD.{once} IS NOT NULL",
+        }
+        if postgres:
+            schema_editor.execute(
+                f"CREATE FUNCTION {table}_columns_frozen() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                f"BEGIN RAISE EXCEPTION '{table}: these columns are frozen'; END $$"
+            )
+        for verb, condition in conditions.items():
+            name = f"{table}_columns_{verb}"
+            if postgres:
+                schema_editor.execute(
+                    f"CREATE TRIGGER {name} BEFORE {verb.upper()} ON {table} FOR EACH ROW "
+                    f"WHEN ({condition}) EXECUTE FUNCTION {table}_columns_frozen()"
+                )
+            else:
+                schema_editor.execute(
+                    f"CREATE TRIGGER {name} BEFORE {verb.upper()} ON {table} WHEN {condition} "
+                    f"BEGIN SELECT RAISE(ABORT, '{table}: these columns are frozen'); END"
+                )
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table = self.table
+        postgres = schema_editor.connection.vendor == "postgresql"
+        for verb in ("update", "delete"):
+            on = f" ON {table}" if postgres else ""
+            schema_editor.execute(f"DROP TRIGGER {table}_columns_{verb}{on}")
+        if postgres:
+            schema_editor.execute(f"DROP FUNCTION {table}_columns_frozen()")
+
+    def describe(self) -> str:
+        return f"Freeze {', '.join(self.columns)} of {self.table} once {self.once} is set"

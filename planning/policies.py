@@ -9,7 +9,24 @@ from core.roles import Role, grants, has_role
 from planning.models.budgets import Budget
 from planning.models.delegations import Delegation
 from planning.models.requests import CapacityRequest
-from planning.states import REQUEST_RULES, Actor, actors_for
+from planning.states import (
+    REQUEST_RULES,
+    STUDY_RULES,
+    Actor,
+    RequestStatus,
+    StudyStatus,
+    actors_for,
+)
+
+# Until a request is decided on its studies may still be run.
+STUDIED = frozenset(
+    {
+        RequestStatus.DRAFT,
+        RequestStatus.SUBMITTED,
+        RequestStatus.IN_REVIEW,
+        RequestStatus.CHANGES_REQUESTED,
+    }
+)
 
 
 def actors(user: User, request: CapacityRequest) -> frozenset[Actor]:
@@ -55,6 +72,29 @@ def require_action(user: User | None, action: str, request: CapacityRequest) -> 
             state=str(request.status),
         )
     )
+
+
+def can_study(user: User, request: CapacityRequest) -> bool:
+    """Whether `user` may run studies of `request`: while it may still change, those who may run one."""
+    return request.status in STUDIED and bool(
+        actors_for(STUDY_RULES, "run", StudyStatus.DRAFT) & actors(user, request)
+    )
+
+
+def require_study(user: User | None, request: CapacityRequest) -> None:
+    """Raise NotPermitted or InvalidTransition unless `user` (None: the system) may run a study now."""
+    if user is not None and not (
+        actors_for(STUDY_RULES, "run", StudyStatus.DRAFT) & actors(user, request)
+    ):
+        raise NotPermitted(on=request)
+    if request.status not in STUDIED:
+        raise InvalidTransition(
+            msg(
+                "%(object)s is in state %(state)s; this step is not possible now",
+                object=str(request),
+                state=str(request.status),
+            )
+        )
 
 
 def can_create(user: User, team_id: int) -> bool:

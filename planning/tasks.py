@@ -11,7 +11,7 @@ from core.models import Job
 from core.organisation import NotSetUp
 from planning.models.reviews import ReviewReport
 from planning.review_report import render_report, report_name
-from planning.services import reviews
+from planning.services import reviews, studies
 from planning.services.budgets import expire_reservation, expiring_requests
 from planning.services.ledger_proof import prove_and_alarm
 
@@ -47,3 +47,9 @@ def render_review(job: Job, progress: Progress, report_id: int) -> None:
     content = render_report(report)
     progress(90, msg("Keeping the document"))
     reviews.attach_report(report_id=report.pk, content=content, name=report_name(report))
+
+
+@job_task
+def run_study(job: Job, progress: Progress, study_id: int) -> None:
+    """Compute one study from its pinned inputs and store the result once."""
+    studies.compute(study_id=study_id, progress=progress)

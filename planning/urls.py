@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from planning.views import approvals, budgets, estimates, requests, reviews
+from planning.views import approvals, budgets, estimates, requests, reviews, studies
 
 urlpatterns = [
     path("estimate/", estimates.quick_estimate, name="quick-estimate"),
@@ -15,6 +15,10 @@ urlpatterns = [
     path("requests/<int:pk>/edit/", requests.request_edit, name="request-edit"),
     path("requests/<int:pk>/copy/", requests.request_copy, name="request-copy"),
     path("requests/<int:pk>/choose-plan/", requests.request_plan, name="request-plan"),
+    path("requests/<int:pk>/study/", studies.study_start, name="study-start"),
+    path("studies/<int:pk>/", studies.study_detail, name="study-detail"),
+    path("studies/<int:pk>/choose/", studies.study_choose, name="study-choose"),
+    path("studies/<int:pk>/cancel/", studies.study_cancel, name="study-cancel"),
     re_path(
         rf"^requests/(?P<pk>\d+)/(?P<action>{'|'.join(requests.STEPS)})/$",
         requests.request_step,

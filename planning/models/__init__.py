@@ -12,7 +12,7 @@ from planning.models.delegations import Delegation
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
-from planning.models.studies import Study
+from planning.models.studies import MarketSnapshot, Study
 
 __all__ = [
     "ApprovalLimit",
@@ -25,6 +25,7 @@ __all__ = [
     "CapacityReview",
     "Delegation",
     "LedgerEntry",
+    "MarketSnapshot",
     "PlanChoice",
     "RequestRevision",
     "ReviewReport",

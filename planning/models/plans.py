@@ -28,6 +28,7 @@ class PaymentChoice(models.TextChoices):
     COLOCATED = "colocated", _("Bought, in a colocation")
     LEASED = "leased", _("Leased")
     MIXED = "mixed", _("A mix")
+    REUSED = "reused", _("Already owned")
 
 
 class SpendKind(models.TextChoices):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -11,7 +12,28 @@ from planning.models.requests import CapacityRequest, RequestRevision
 from planning.states import STUDY_RULES, StudyStatus, transitions
 
 
+class MarketSnapshot(models.Model):
+    """Accelerators, offers, servers, rates and stock as one or more studies saw them. Never changed."""
+
+    hash = models.CharField(max_length=64, unique=True)
+    on = models.DateField(_("priced on"))
+    as_of = models.DateField(_("newest price"), null=True)
+    content = models.JSONField()  # planning.study.search.snapshot
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = _("market snapshot")
+        verbose_name_plural = _("market snapshots")
+
+    def __str__(self) -> str:
+        return f"{self.on} · {self.hash[:8]}"
+
+
 class StudyQuerySet(models.QuerySet["Study"]):
+    def light(self) -> StudyQuerySet:
+        """Without the large columns, for lists."""
+        return self.defer("result", "inputs")
+
     def visible_to(self, user: User) -> StudyQuerySet:
         """Studies of the requests that `user` may see."""
         return self.filter(
@@ -39,6 +61,9 @@ class Study(models.Model):
         _("state"), max_length=12, choices=StudyStatus.choices, default=StudyStatus.DRAFT
     )
     version = models.PositiveIntegerField(default=1, editable=False)
+    snapshot = models.ForeignKey(
+        MarketSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="studies"
+    )
     inputs = models.JSONField(default=dict)
     inputs_hash = models.CharField(max_length=64)
     result = models.JSONField(null=True, blank=True)
@@ -65,3 +90,6 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return f"{self.revision} · {self.inputs_hash[:8]}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("study-detail", args=[self.pk])

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.audit import record
-from core.errors import InputError, InvalidTransition, NotPermitted, StaleData
+from core.errors import DomainError, InputError, InvalidTransition, NotPermitted, StaleData
 from core.messages import Message, msg
 from core.models import Team, User
 from core.organisation import today
@@ -29,7 +29,7 @@ from planning.models.requests import (
 from planning.models.studies import Study
 from planning.selectors.approvals import differences
 from planning.selectors.budgets import held
-from planning.services import approvals, budgets
+from planning.services import approvals, budgets, studies
 from planning.services.moves import lock_request, move, touch
 from planning.states import RequestStatus, StepStatus, StudyStatus
 
@@ -268,7 +268,17 @@ def submit_request(*, request_id: int, by: User, version: int | None = None) -> 
     )
     if PlanChoice.objects.filter(revision=revision).exists():
         approvals.start_review(request=request, by=by)
+    else:
+        _study(request, revision)
     return request
+
+
+def _study(request: CapacityRequest, revision: RequestRevision) -> None:
+    """Start the study of what was submitted without a plan. What cannot be studied is said in the trail."""
+    try:
+        studies.request_study(revision_id=revision.pk, by=None)
+    except DomainError as error:
+        record("study.refused", on=request, by=None, revision=revision.number, reason=str(error))
 
 
 def _ready_to_submit(request: CapacityRequest, revision: RequestRevision) -> None:

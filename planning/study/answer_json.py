@@ -13,7 +13,7 @@ from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.fields import WorkloadErrors
 from planning.study.request import SCHEMA, request_json
 
-Say = Callable[[Message], str]
+Say = Callable[[Message], Any]  # text, or the message itself as JSON
 
 
 def answer_json(answer: Answer, say: Say = str, *, limit: int | None = None) -> dict[str, Any]:

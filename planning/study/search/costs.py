@@ -69,6 +69,10 @@ def rented(
     if table is None or not pairs_way:
         return _none()
     way, offer = np.concatenate(pairs_way), np.concatenate(pairs_offer)
+    holds = table.accelerators[offer] >= ways.linked[way]
+    way, offer = way[holds], offer[holds]
+    if not way.size:
+        return _none()
     cards = ways.cards[way]
     hours, seconds = ways.hours[way], ways.seconds[way]
     instances = instances_needed(cards, table.accelerators[offer])
@@ -142,9 +146,8 @@ def owned_cost(platform: Platform, servers: int, card_hours: float) -> Owned:
     busy = used + defaults.value("utilisation.owned") * (life - used)
     found = evaluate(replace(case, utilisation=min(round(busy / life, 4), 1.0)))
     share = used / busy
-    return Owned(
-        found.case, found.capital, found.total, share, Money(found.total.amount * exact.to_decimal(share), case.currency).rounded()
-    )  # fmt: skip
+    cost = Money(found.total.amount * exact.to_decimal(share), case.currency).rounded()
+    return Owned(found.case, found.capital, found.total, share, cost)
 
 
 @cache
@@ -168,7 +171,7 @@ def bought(
         own = np.flatnonzero(ways.accelerator == slugs.index(platform.server.accelerator))
         try:
             snapshot.table.unit_price(platform.server.price, currency)
-            for way in own:
+            for way in own[ways.linked[own] <= platform.server.accelerators]:
                 cards, hours = int(ways.cards[way]), float(ways.hours[way])
                 servers = -(-cards // platform.server.accelerators)
                 found = owned_cost(platform, servers, cards * hours)

@@ -43,6 +43,7 @@ def hours_ways(request: StudyRequest, accelerators: tuple[Accelerator, ...]) -> 
             {
                 "accelerator": index,
                 "cards": count,
+                "linked": 1,
                 "work_hours": run,
                 "hours": run,
                 "span_hours": run,

@@ -7,7 +7,7 @@ import re
 _COUNTRY = (
     # first match wins; patterns of region names as the clouds write them
     (r"^(cn|ap-beijing|ap-shanghai|ap-guangzhou|ap-nanjing|ap-chengdu|ap-chongqing|china)", "CN"),
-    (r"^(us|nam|eastus|westus|centralus|northcentralus|southcentralus|westcentralus|na-siliconvalley|na-ashburn)", "US"),
+    (r"^(us|nam|eastus|westus|centralus|(north|south|west)central|na-siliconvalley)", "US"),
     (r"(tokyo|osaka|japan|asia-northeast1|asia-northeast2|^ap-northeast-[13]$|^jp)", "JP"),
     (r"(seoul|korea|asia-northeast3|^ap-northeast-2$|^kr)", "KR"),
     (r"(singapore|southeastasia|asia-southeast1|^ap-southeast-1$|^sg)", "SG"),
@@ -38,8 +38,8 @@ _NAMES = {
     "singapore": "SG", "germany": "DE", "france": "FR", "india": "IN", "korea": "KR", "netherlands": "NL",
 }  # fmt: skip
 # Words of an export note that stop a purchase in mainland China. What a note does not say is not assumed.
-_BARRED = ("licence needed for china", "banned", "shipments to china stopped", "entity list", "covered by oct 2023 rule",
-           "over oct 2023 tpp threshold", "itself banned")  # fmt: skip
+_BARRED = ("licence needed for china", "banned", "shipments to china stopped", "entity list",
+           "covered by oct 2023 rule", "over oct 2023 tpp threshold", "itself banned")  # fmt: skip
 _FREE = ("china-legal", "chinese domestic", "not subject", "sales resumed", "hygon on us entity list",
          "entity list oct 2023")  # fmt: skip
 NOT_FOR_SALE = "cloud only"

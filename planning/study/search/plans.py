@@ -169,7 +169,7 @@ def plan_json(
             for line in paid.lines
             if line.amount.amount
         ],
-        "notes": [note.to_json() for note in paid.notes],
+        "notes": [note.to_json() for note in (*paid.notes, *_cautions(world, i))],
         **where,
         "hours": float(c.hours[i]),
         "seconds": {"p10": float(spread.seconds[row, 0]), "p50": float(c.seconds[i]),
@@ -185,6 +185,38 @@ def plan_json(
         "summary": summary,
         "estimate": detail,
     }  # fmt: skip
+
+
+STACKS = {
+    "AMD": "ROCm", "Google": "XLA (JAX, PyTorch/XLA)", "AWS": "Neuron SDK", "Intel": "Gaudi (SynapseAI)",
+    "Huawei": "CANN (MindSpore, torch_npu)", "Cambricon": "Neuware", "Hygon": "DTK", "Kunlunxin": "XPU SDK",
+    "Moore Threads": "MUSA", "Iluvatar CoreX": "CoreX", "MetaX": "MACA", "Biren": "BIRENSUPA",
+    "Alibaba T-Head": "PPU SDK",
+}  # fmt: skip
+
+
+def _cautions(world: World, i: int) -> list[Message]:
+    """What a buyer must know beside the price."""
+    accelerator, way = world.accelerator(i), int(world.candidates.way[i])
+    found = []
+    stack = STACKS.get(accelerator.vendor)
+    if stack is not None:
+        found.append(
+            msg(
+                "Not CUDA: the software must run on %(stack)s. Try it on one card before you choose",
+                stack=stack,
+            )
+        )
+    asked = world.request.workload.get("precision")
+    if asked and world.ways.precision[way] != asked:
+        found.append(
+            msg(
+                "It has no %(asked)s units: it runs in %(runs)s with loss scaling",
+                asked=str(asked).upper(),
+                runs=world.ways.precision[way].upper(),
+            )
+        )
+    return found
 
 
 def _where(world: World, i: int) -> dict[str, Any]:

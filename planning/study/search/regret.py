@@ -1,8 +1,7 @@
 """How sure the cost of a plan is, and which plan is regretted least: seeded scenarios over the plans worth showing.
 
-Each scenario draws how far the estimate of speed is off, how much longer or shorter the need is, spot's price and reclaims,
-and how busy bought cards are beside this need. All plans meet the same scenarios. Rented plans are billed by the same
-arithmetic as the search, so that a commitment is paid whether it is used or not, and renewed when the need outlasts it.
+Each scenario draws how far the estimate of speed is off, how much longer or shorter the need is, spot's price and
+reclaims, and how busy bought cards are beside this need. All plans meet the same scenarios.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ import numpy as np
 
 from core.errors import require_at_least
 from planning.economics import defaults
-from planning.economics.pricing import price_candidates
+from planning.economics.billing import committed_seconds
 from planning.economics.risk import Range
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
-from planning.economics.types import HOURS_PER_YEAR
+from planning.economics.types import HOURS_PER_YEAR, SECONDS_PER_HOUR, PaymentMode
 from planning.study.search.choice import World
 from planning.study.search.costs import SPOT, YEARS, owned_cost
 from planning.study.search.ways import Floats, Ints
@@ -66,7 +65,7 @@ def regrets(world: World, plans: Ints, *, seed: int, paths: int = PATHS) -> Regr
         hours = c.hours[i] * slow * need
         seconds[row] = c.seconds[i] * slow
         if c.offer[i] >= 0:
-            cost[row], stretch = _rented(world, int(i), hours, spot_price, reclaim)
+            cost[row], stretch = _rented(world, int(i), slow * need, spot_price, reclaim)
             seconds[row] *= stretch
         elif c.platform[i] >= 0:
             cost[row] = _bought(world, int(i), hours, others)
@@ -90,45 +89,64 @@ def _range(name: str) -> Range:
 
 
 def _rented(
-    world: World, i: int, hours: Floats, spot_price: Floats, reclaim: Floats
+    world: World, i: int, stretched: Floats, spot_price: Floats, reclaim: Floats
 ) -> tuple[Floats, Floats]:
-    """Cost in each scenario, and how much longer spot takes than planned. [1]"""
+    """Cost in each scenario, and how much longer spot takes than planned. [1]
+
+    `stretched`: the need over the planned one. A commitment is paid in full, and what goes beyond it is rented on
+    demand (at its own price where the place sells nothing on demand); the rest is in proportion.
+    """
     table = world.market.table
     if table is None:
         raise ValueError("a rented plan without offers")
-    c, ways = world.candidates, world.ways
-    offer, way = int(c.offer[i]), int(c.way[i])
-    stretch = np.ones_like(hours)
-    price = np.ones_like(hours)
-    if table.mode[offer] == SPOT:
-        work = float(ways.work_hours[way])
-        interval = world.request.constraints.checkpoint_seconds
-
-        def expected(share: Floats) -> Floats:
-            return expected_hours(
-                work,
-                mtbf_hours=reclaim_mtbf_hours(np.clip(share, 0.0, 0.99), int(c.instances[i])),
-                checkpoint_hours=float(ways.checkpoint_hours[way]),
-                restart_hours=defaults.value("spot.restart_minutes") / 60,
-                interval_hours=None if interval is None else min(interval / 3600.0, work),
-            )
-
-        usual = world.market.offers[offer].reclaim_per_month
-        planned = float(
-            expected(
-                np.array([defaults.value("spot.reclaim_per_month") if usual is None else usual])
-            )[0]
+    c = world.candidates
+    offer, planned = int(c.offer[i]), float(c.cost[i])
+    months = int(table.commitment_months[offer])
+    if months:
+        held = max(
+            float(committed_seconds(float(c.hours[i]), months)) / SECONDS_PER_HOUR,
+            float(c.hours[i]),
         )
-        found = expected(reclaim)
-        # a run that would never end is moved to on demand by whoever watches it: three times as long is the worst
-        stretch = np.minimum(np.where(np.isfinite(found), found / planned, 3.0), 3.0)
-        price = spot_price
-    held = hours * stretch
-    span = np.maximum(held, ways.span_hours[way] * hours / c.hours[i])
-    priced = price_candidates(
-        table, offer, int(ways.cards[way]), held, starts=int(ways.starts[way]), span_hours=span
+        beyond = np.maximum(c.hours[i] * stretched - held, 0.0)
+        return planned + beyond * float(c.instances[i]) * _beyond_price(world, offer), np.ones_like(
+            stretched
+        )
+    if table.mode[offer] != SPOT:
+        return planned * stretched, np.ones_like(stretched)
+    found = _spot_hours(world, i, reclaim)
+    usual = world.market.offers[offer].reclaim_per_month
+    share = defaults.value("spot.reclaim_per_month") if usual is None else usual
+    expected = float(_spot_hours(world, i, np.array([share]))[0])
+    # a run that would never end is moved to on demand by whoever watches it: three times as long is the worst
+    longer = np.minimum(np.where(np.isfinite(found), found / expected, 3.0), 3.0)
+    return planned * stretched * longer * spot_price, longer
+
+
+def _beyond_price(world: World, offer: int) -> float:
+    """On demand at the same place, else the offer's own price. [currency per instance-hour]"""
+    table, mine = world.market.table, world.market.offers[offer]
+    if table is None:
+        raise ValueError("a rented plan without offers")
+    for row in world.market.by_accelerator[mine.accelerator]:
+        other = world.market.offers[int(row)]
+        if other.place == mine.place and other.mode is PaymentMode.ON_DEMAND:
+            return float(table.price[int(row)])
+    return float(table.price[offer])
+
+
+def _spot_hours(world: World, i: int, reclaim: Floats) -> Floats:
+    """Expected hours of candidate `i` at each share of reclaims in a month. [h]"""
+    c, ways = world.candidates, world.ways
+    way = int(c.way[i])
+    work = float(ways.work_hours[way])
+    interval = world.request.constraints.checkpoint_seconds
+    return expected_hours(
+        work,
+        mtbf_hours=reclaim_mtbf_hours(np.clip(reclaim, 0.0, 0.99), int(c.instances[i])),
+        checkpoint_hours=float(ways.checkpoint_hours[way]),
+        restart_hours=defaults.value("spot.restart_minutes") / 60,
+        interval_hours=None if interval is None else min(interval / 3600.0, work),
     )
-    return priced.total * price, stretch
 
 
 def _bought(world: World, i: int, hours: Floats, others: Floats) -> Floats:

@@ -46,6 +46,8 @@ HOUR = 3_600.0
 MOST = 16_384  # accelerators tried when the number is open
 STEPS_BEYOND = 3  # doublings tried after the first count that fits and is in time
 QUICK = DAY / 4  # a run this short gains nothing from more accelerators
+TRAY = 4  # accelerators in a tray of a rack-wide system: the rack is one fast domain
+_TRAYS = ("nvidia-gb200", "nvidia-gb300")
 _AXES = ("tensor", "pipeline", "data", "context", "expert", "virtual")
 
 
@@ -54,6 +56,8 @@ class _Progress:
     """How far one accelerator's counts have been tried."""
 
     index: int
+    priced: bool = True  # what nobody sells is tried until it fits, not beyond
+    next_count: int = 1
     fitted: bool = False
     beyond: int = 0
     least_memory: float = math.inf  # [B] of a layout at the largest count tried
@@ -64,7 +68,10 @@ class _Progress:
 
 
 def training_ways(
-    request: StudyRequest, known: KnownModel, accelerators: tuple[Accelerator, ...]
+    request: StudyRequest,
+    known: KnownModel,
+    accelerators: tuple[Accelerator, ...],
+    priced: frozenset[str],
 ) -> Found:
     """Ways to run the training job of `request`, and the accelerators on which it cannot run.
 
@@ -86,7 +93,7 @@ def training_ways(
                 _refused(accelerator, error.message, _other_precision(accelerator), "precision")
             )
         else:
-            state.append(_Progress(index))
+            state.append(_Progress(index, accelerator.slug in priced))
     limit = (
         math.inf
         if request.constraints.duration_days is None
@@ -94,9 +101,11 @@ def training_ways(
     )
     rows: list[Mapping[str, object]] = []
     for count in _counts(request):
-        active = [one for one in state if not one.done]
-        if not active:
+        if all(one.done for one in state):
             break
+        active = [one for one in state if not one.done and one.next_count <= count]
+        if not active:
+            continue
         rows += _try(
             request, job, recipe, known, accelerators, active, count, limit, constants, found
         )
@@ -196,19 +205,27 @@ def _try(
                 sparse=candidates_value(candidates.experts, i) > 0, by_rule=bool(by_rule[i]), constants=constants,
             ) if job.mfu is None else (1.0, 1.0),
             parameters=total_parameters(architecture),
+            largest=TRAY if accelerators[one.index].slug.startswith(_TRAYS) else count,
+            precision=_precision(accelerators[one.index], job.precision),
         )  # fmt: skip
         if row is None:
             found.refused.append(_never_ends(accelerators[one.index], count))
             one.done = one.fitted = True
             continue
         rows.append(row)
-        _advance(one, row, count)
+        _advance(one, row, count, limit)
     return rows
 
 
 def candidates_value(column: Floats, i: int) -> float:
     """Entry `i` of a column that may hold one value for all."""
     return float(column[0] if column.size == 1 else column[i])
+
+
+def _precision(accelerator: Accelerator, asked: str) -> str:
+    """The precision in which the accelerator runs: without BF16 units it is FP16 with loss scaling."""
+    lacks = asked == "bf16" and not accelerator.peak_flops.get("bf16")
+    return "fp16" if lacks and accelerator.peak_flops.get("fp16") else asked
 
 
 def _grid(
@@ -263,6 +280,8 @@ def _row(
     limit: float,
     residuals: tuple[float, float],
     parameters: float,
+    largest: int,
+    precision: str,
 ) -> dict[str, object] | None:
     """One way; None where hardware fails faster than the job advances."""
     total = job.samples if candidates_value(c.sample_flops, i) > 0 else job.tokens
@@ -279,6 +298,7 @@ def _row(
     return {
         "accelerator": index,
         "cards": count,
+        "linked": min(count, int(candidates_value(c.node, i)), largest),
         "work_hours": seconds / HOUR,
         "hours": wall / HOUR,
         "span_hours": wall / HOUR,
@@ -289,15 +309,16 @@ def _row(
         "accuracy_loss": 0.0,
         "memory_bytes": memory,
         "checkpoint_hours": checkpoint if request.constraints.interruptible else math.nan,
-        "precision": job.precision,
+        "precision": precision,
         "layout": layout,
         "within": wall <= limit,
         "limit": limit,
     }
 
 
-def _advance(one: _Progress, row: Mapping[str, object], count: int) -> None:
-    """Note a count that fits; a few doublings beyond the first that is in time are enough."""
+def _advance(one: _Progress, row: Mapping[str, object], count: int, limit: float) -> None:
+    """Note a count that fits. A few doublings beyond the first that is in time are enough; where it is far too slow the
+    counts between are skipped."""
     seconds = float(str(row["seconds"]))
     gain = one.best_seconds / seconds
     one.fitted = True
@@ -305,7 +326,14 @@ def _advance(one: _Progress, row: Mapping[str, object], count: int) -> None:
         one.best_seconds, one.best_count = seconds, count
     if row["within"]:
         one.beyond += 1
-    one.done = one.beyond > STEPS_BEYOND or (bool(row["within"]) and seconds < QUICK) or gain < 1.05
+    elif seconds / limit > 4:
+        one.next_count = 1 << int(math.log2(count * seconds / limit * 0.5))
+    one.done = (
+        not one.priced
+        or one.beyond > STEPS_BEYOND
+        or (bool(row["within"]) and seconds < QUICK)
+        or gain < 1.05
+    )
 
 
 def _advance_illegal(active: list[_Progress], count: int) -> None:

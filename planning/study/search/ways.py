@@ -1,4 +1,4 @@
-"""Ways to run a request, before anyone is paid: one entry per accelerator, count, precision and layout that survives."""
+"""Ways to run a request, before anyone is paid: one entry per accelerator, count, precision and layout that stays."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class Ways:
 
     accelerator: Ints  # index into the snapshot's accelerators
     cards: Ints
+    linked: Ints  # of them that must be in one server
     work_hours: Floats  # of one run, undisturbed
     hours: Floats  # that capacity is held: all runs with their interruptions, or the service's duration
     span_hours: Floats  # from the first hour to the last
@@ -86,7 +87,7 @@ def columns(rows: Sequence[Mapping[str, object]]) -> Ways:
         return np.array([row[name] for row in rows], dtype=np.int64)
 
     return Ways(
-        **{name: ints(name) for name in ("accelerator", "cards", "starts")},
+        **{name: ints(name) for name in ("accelerator", "cards", "linked", "starts")},
         **{
             name: floats(name)
             for name in (

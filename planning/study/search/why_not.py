@@ -31,6 +31,7 @@ def losers(world: World, choice: Choice) -> list[Exclusion]:
             if row in winners:
                 continue
             found.append(_exclusion(world, choice, kind, int(i)))
+    found += _too_small(world)
     found += _unsold(world)
     return found
 
@@ -177,6 +178,30 @@ def _beaten_by(world: World, choice: Choice, i: int) -> int | None:
     )
     found = rivals[better]
     return int(found[0]) if found.size else None
+
+
+def _too_small(world: World) -> list[Exclusion]:
+    """Offers whose instances hold fewer cards than the work needs in one server."""
+    c, ways = world.candidates, world.ways
+    priced = set(c.offer.tolist())
+    least = {
+        world.accelerators[index].slug: int(ways.linked[ways.accelerator == index].min())
+        for index in np.unique(ways.accelerator)
+    }
+    return [
+        offer_exclusion(
+            offer,
+            msg(
+                "Its instances hold %(have)s cards; the work needs %(need)s linked in one server",
+                have=offer.accelerators,
+                need=least[offer.accelerator],
+            ),
+            msg("An instance of %(need)s cards", need=least[offer.accelerator]),
+            "link",
+        )
+        for row, offer in enumerate(world.market.offers)
+        if row not in priced and offer.accelerator in least
+    ]
 
 
 def _unsold(world: World) -> list[Exclusion]:

@@ -1,0 +1,425 @@
+"""What a study says beside its plans: who is recommended and why, buy against rent against reuse, balance, advice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from core.errors import DomainError
+from core.messages import Message, msg
+from core.money import Money
+from planning.economics import defaults
+from planning.economics.advice import PlanFacts, Situation, Stage, advise, five_rules
+from planning.economics.break_even import Rent, break_even_utilisation, curves
+from planning.economics.ownership_case import default_case
+from planning.economics.risk import Reservation, simulate
+from planning.economics.types import PaymentMode
+from planning.estimators.inference import estimate_inference
+from planning.estimators.inference_workload import InferenceLayout, InferenceWorkload
+from planning.study.answer_json import estimate_json
+from planning.study.estimates import AcceleratorEstimate
+from planning.study.model import KnownModel
+from planning.study.search.choice import Choice, World, timing
+from planning.study.search.costs import YEARS
+from planning.study.search.plans import bill, key_of
+from planning.study.search.regret import Regrets
+from planning.study.search.ways import Exclusion, Found, Ints
+from planning.study.search.why_not import money
+from planning.study.workloads import INFERENCE, TRAINING
+
+NEAREST = 6  # misses shown when nothing meets the need
+IDLE = 0.35  # of a resource: below it is said to be idle
+STAGES = {
+    "student": Stage.STUDENT,
+    "startup": Stage.START_UP,
+    "midsize": Stage.MID_SIZE,
+    "large": Stage.LARGE,
+}
+INPUTS = {
+    "demand_growth": msg("Growth of demand"),
+    "utilisation": msg("Utilisation"),
+    "price_decline": msg("Fall of prices"),
+    "failure": msg("Failures"),
+    "tariff_drift": msg("Electricity tariff"),
+    "fx_drift": msg("Exchange rate"),
+}
+IDLE_WORDS = {
+    "compute": msg("Compute idle: %(share)s %% in use"),
+    "bandwidth": msg("Memory bandwidth idle: %(share)s %% in use"),
+}
+
+
+def limit_of(world: World) -> float | None:
+    """What time (or latency) is held against; None: nothing. [s]"""
+    limits = world.ways.limit[np.isfinite(world.ways.limit)]
+    return float(limits[0]) if limits.size else None
+
+
+def nearest(world: World, choice: Choice) -> Ints:
+    """Where nothing meets the need: the candidates that miss by least, one of each accelerator and payment."""
+    c, verdicts = world.candidates, choice.verdicts
+    able = np.flatnonzero(verdicts.ends & verdicts.exact)
+    if not able.size:
+        return able.astype(np.int64)
+    limit = world.ways.limit[c.way[able]]
+    late = np.where(np.isfinite(limit), np.maximum(c.seconds[able] / limit, 1.0), 1.0)
+    dear = np.ones(able.size)
+    if world.budget is not None and world.budget.amount:
+        dear = np.maximum(c.amount[able] / float(world.budget.amount), 1.0)
+    barred = ~(verdicts.ordered & verdicts.exportable)[able]
+    order = able[np.lexsort((c.cost[able], np.log(late) + np.log(dear), barred))]
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for i in order:
+        kind = (world.accelerator(int(i)).slug, world.mode(int(i)))
+        if kind not in seen:
+            seen.add(kind)
+            kept.append(int(i))
+        if len(kept) == NEAREST:
+            break
+    return np.array(kept, dtype=np.int64)
+
+
+def without_price(world: World, found: Found) -> list[Exclusion]:
+    """Accelerators that could do the work and that nobody sells in the catalogue."""
+    able = set(found.ways.accelerator.tolist())
+    priced = set(found.ways.accelerator[world.candidates.way].tolist())
+    barred = {one.accelerator for one in world.market.refused}
+    return [
+        Exclusion(
+            "accelerator",
+            world.accelerators[index].slug,
+            msg("It would do the work, but the catalogue has no price for it"),
+            msg("Enter an offer, a server price or a quotation"),
+            "unpriced",
+        )
+        for index in sorted(able - priced)
+        if world.accelerators[index].slug not in barred
+    ]
+
+
+# ---- Recommended -------------------------------------------------------------------------------------------------
+
+
+def recommended(
+    world: World, choice: Choice, spread: Regrets | None, pool: Ints, keys: dict[int, str]
+) -> list[dict[str, Any]]:
+    """The cheapest that meets the need, the fastest within budget, the one that is regretted least."""
+    if choice.cheapest is None or choice.fastest is None or spread is None:
+        return []
+    c = world.candidates
+    cheapest, fastest, row = choice.cheapest, choice.fastest, spread.safest
+    safest = int(pool[row])
+    more = float(c.cost[fastest] / c.cost[cheapest]) - 1.0 if c.cost[cheapest] else 0.0
+    gain = 1.0 - float(c.seconds[fastest] / c.seconds[cheapest])
+    nothing_faster = (
+        msg("Nothing within the budget is faster")
+        if world.budget is not None
+        else msg("Nothing at up to twice the cheapest cost is faster; no budget was told")
+    )
+    why: list[tuple[str, int, Message]] = [
+        ("cheapest", cheapest, msg("Nothing that meets the need costs less")),
+        (
+            "fastest",
+            fastest,
+            nothing_faster
+            if fastest == cheapest
+            else msg(
+                "%(gain)s %% less time than the cheapest for %(more)s %% more money",
+                gain=round(100 * gain),
+                more=round(100 * more),
+            ),
+        ),
+        (
+            "safest",
+            safest,
+            msg(
+                "In nine of ten scenarios it costs at most %(regret)s more than the best plan would have",
+                regret=str(money(round(float(spread.p90[row]), 2), world.currency)),
+            ),
+        ),
+    ]
+    return [{"role": role, "key": keys[i], "why": text.to_json()} for role, i, text in why]
+
+
+# ---- Buy, rent or reuse ------------------------------------------------------------------------------------------
+
+
+def comparison(world: World, choice: Choice, constants: str) -> list[dict[str, Any]]:
+    """The best of each side by side, whether it meets the need or not, with the versions of its inputs."""
+    c = world.candidates
+    sides = (
+        ("reuse", c.stock >= 0, msg("Use what is owned and free")),
+        ("rent", c.offer >= 0, msg("Rent at today's price")),
+        ("buy", c.platform >= 0, msg("Buy, whole cost over %(years)s years", years=YEARS)),
+    )
+    rows = []
+    for name, mask, title in sides:
+        row: dict[str, Any] = {"side": name, "title": title.to_json(), "key": None}
+        best = _best(world, choice, np.flatnonzero(mask))
+        if best is None:
+            row["missing"] = _missing(world, name).to_json()
+            rows.append(row)
+            continue
+        paid = bill(world, best)
+        row |= {
+            "key": key_of(world, best),
+            "accelerator": world.accelerator(best).name,
+            "cards": int(world.ways.cards[c.way[best]]),
+            "mode": world.mode(best),
+            "cost": str(paid.cost.amount),
+            "amount": str(paid.amount.amount),
+            "currency": world.currency,
+            "seconds": float(c.seconds[best]),
+            "meets": bool(choice.verdicts.meets[best]),
+            "notes": [note.to_json() for note in paid.notes],
+            "inputs": _inputs(world, best, constants),
+        }
+        if name == "buy":
+            row["notes"].append(timing(world.accelerator(best), world.snapshot.on).to_json())
+        rows.append(row)
+    return rows
+
+
+def _best(world: World, choice: Choice, among: Ints) -> int | None:
+    among = among[np.isfinite(world.candidates.cost[among])]
+    if not among.size:
+        return None
+    c, meets = world.candidates, choice.verdicts.meets
+    late = ~choice.verdicts.in_time
+    return int(among[np.lexsort((c.cost[among], late[among], ~meets[among]))[0]])
+
+
+def _missing(world: World, side: str) -> Message:
+    if side == "rent" and world.request.constraints.data_residence == "organisation":
+        return msg("Data may not leave the organisation: public cloud is out, whatever it costs")
+    return {
+        "reuse": msg("No owned accelerator that could do this is free"),
+        "rent": msg("No offer of the catalogue can be used for this"),
+        "buy": msg("No server of the catalogue with a price can be used for this"),
+    }[side]
+
+
+def _inputs(world: World, i: int, constants: str) -> list[dict[str, str]]:
+    """From which day and source each input is."""
+    c, snapshot = world.candidates, world.snapshot
+    rows = []
+    price_currency = world.currency
+    if c.offer[i] >= 0:
+        offer = world.market.offers[int(c.offer[i])]
+        price_currency = offer.price.currency
+        rows.append({"name": "price", "version": offer.as_of.isoformat(), "source": offer.source})
+    elif c.platform[i] >= 0:
+        platform = snapshot.platforms[int(c.platform[i])]
+        price_currency = platform.server.price.currency
+        rows.append(
+            {"name": "price", "version": platform.as_of.isoformat(), "source": platform.source}
+        )
+        rows.append({"name": "economics", "version": defaults.VERSION, "source": ""})
+    else:
+        rows.append({"name": "stock", "version": snapshot.on.isoformat(), "source": ""})
+        rows.append({"name": "economics", "version": defaults.VERSION, "source": ""})
+    if price_currency != world.currency:
+        rate = snapshot.table.find(price_currency, world.currency)
+        rows.append(
+            {
+                "name": "rate",
+                "version": rate.as_of.isoformat(),
+                "source": f"1 {rate.base} = {rate.rate.normalize():f} {rate.quote} · {rate.source}",
+            }
+        )
+    if constants:
+        rows.append({"name": "estimator", "version": constants, "source": ""})
+    return rows
+
+
+# ---- Balance and software ----------------------------------------------------------------------------------------
+
+
+def balance(plans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each plan with an estimate how far compute, memory and bandwidth are used, and what sleeps."""
+    rows = []
+    for plan in plans:
+        detail = plan["estimate"]
+        shares = None if detail is None else detail.get("saturation")
+        if not shares:
+            continue
+        idle = []
+        for name, share in shares.items():
+            if share >= IDLE:
+                continue
+            if name == "memory":
+                capacity = float(detail["memory"]["capacity_bytes"])
+                idle.append(
+                    msg(
+                        "%(idle)s of %(have)s GB asleep on each accelerator",
+                        idle=round((1 - share) * capacity / 1e9),
+                        have=round(capacity / 1e9),
+                    )
+                )
+            else:
+                idle.append(msg(IDLE_WORDS[name].template, share=round(share * 100)))
+        rows.append({"key": plan["key"], **shares, "idle": [text.to_json() for text in idle]})
+    return rows
+
+
+def software_first(world: World, plans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What to change in software before buying: warnings of the estimates, and the rules that are broken."""
+    request = world.request
+    shown = [p for p in plans if p["roles"]] or plans[:1]
+    found: dict[str, dict[str, Any]] = {}
+    for plan in shown:
+        for text in (plan["estimate"] or {}).get("warnings", []):
+            found.setdefault(str(text), text)
+    training = request.kind in TRAINING
+    quantised = None
+    if request.kind in INFERENCE:
+        quantised = any(plan["accuracy_loss"] > 0 for plan in shown)
+    facts = PlanFacts(
+        training=training,
+        sized_by_model=True if training else None,
+        latency_checked=None if training else request.constraints.latency_seconds is not None,
+        quantised=quantised,
+        accuracy_loss_allowed=bool(request.constraints.accuracy_loss_limit),
+        spot=any(plan["mode"] == PaymentMode.SPOT for plan in shown),
+        checkpointable=request.constraints.interruptible,
+    )
+    for rule in five_rules(facts):
+        found.setdefault(str(rule.to_json()), rule.to_json())
+    return list(found.values())
+
+
+# ---- Advice and risk ---------------------------------------------------------------------------------------------
+
+
+def advice(
+    world: World, owned_utilisation: float | None, plans: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Advice by the stage of the asker; silent on what is not known, and without a stage on all of it."""
+    stage = STAGES.get(world.request.constraints.stage or "")
+    if stage is None:
+        return []
+    by_mode = {plan["mode"]: float(plan["cost"]) for plan in reversed(plans)}
+    spot, on_demand = by_mode.get("spot"), by_mode.get("on_demand")
+    saving = None if not spot or not on_demand else max(1 - spot / on_demand, 0.0)
+    cheapest = plans[0] if plans else None
+    hours = None if cheapest is None else float(cheapest["hours"])
+    situation = Situation(
+        stage=stage,
+        owned_cards=sum(stock.cards for stock in world.snapshot.stock),
+        utilisation=owned_utilisation,
+        cards_needed=None if cheapest is None else int(cheapest["cards"]),
+        planned_utilisation=None if hours is None else min(hours / (YEARS * 8760), 1.0),
+        yearly_budget=world.budget,
+        may_leave=world.request.constraints.data_residence != "organisation",
+        spot_saving=saving,
+    )
+    return [text.to_json() for text in advise(situation)]
+
+
+def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | None:
+    """Owning against renting the same cards over years, under uncertainty. None where one of both is not priced."""
+    c = world.candidates
+    bought = _best(world, choice, np.flatnonzero(c.platform >= 0))
+    if bought is None or world.market.table is None:
+        return None
+    platform = world.snapshot.platforms[int(c.platform[bought])]
+    slug = platform.server.accelerator
+    case = default_case(platform.server, int(c.instances[bought]), years=YEARS)
+    hourly = _card_hour(world, slug, PaymentMode.ON_DEMAND, case.currency)
+    if hourly is None:
+        return None
+    reserved = _card_hour(world, slug, PaymentMode.RESERVED_1Y, case.currency)
+    rent = Rent(hourly, defaults.value("risk.price_decline"))
+    try:
+        found = simulate(
+            case,
+            rent,
+            seed=seed,
+            reservation=None
+            if reserved is None
+            else Reservation(reserved, case.accelerators * 0.5),
+        )
+        needed = break_even_utilisation(case, rent, YEARS * 12)
+        course = curves(case, rent, utilisations=(0.3, 0.6, 0.9))
+    except DomainError as error:
+        return {"missing": error.message.to_json()}
+
+    def shown(amount: Money) -> str:
+        return str(world.snapshot.table.unit_price(amount, world.currency).rounded().amount)
+
+    return {
+        "accelerator": world.accelerator(bought).name,
+        "cards": case.accelerators,
+        "years": YEARS,
+        "rent_per_card_hour": shown(hourly),
+        "own_cheaper": found.own_cheaper,
+        "break_even_utilisation": needed,
+        "break_even_months": [
+            {"utilisation": share, "month": month} for share, month in course.month_by_utilisation
+        ],
+        "flexibility": shown(found.flexibility),
+        "choices": [
+            {
+                "name": one.name,
+                "label": one.label.to_json(),
+                "mean": shown(one.mean),
+                "p10": shown(one.p10),
+                "p90": shown(one.p90),
+                "regret": shown(one.mean_regret),
+                "best_share": one.best_share,
+            }
+            for one in found.choices
+        ],
+        "tornado": [
+            {"name": bar.name, "label": INPUTS[bar.name].to_json(), "low": shown(bar.at_p10), "high": shown(bar.at_p90)}
+            for bar in found.tornado
+        ],
+        "paths": found.paths,
+    }  # fmt: skip
+
+
+def _card_hour(world: World, slug: str, mode: PaymentMode, currency: str) -> Money | None:
+    """The lowest price of one card for an hour, in `currency`; None when none is sold or no rate leads there."""
+    prices = []
+    for row in world.market.by_accelerator.get(slug, np.empty(0, dtype=np.int64)):
+        offer = world.market.offers[int(row)]
+        if offer.mode is not mode:
+            continue
+        try:
+            price = world.snapshot.table.unit_price(offer.price, currency)
+        except DomainError:
+            continue
+        prices.append(Money(price.amount / offer.accelerators, currency))
+    return min(prices, key=lambda price: price.amount) if prices else None
+
+
+def inference_detail(world: World, i: int, known: KnownModel) -> dict[str, Any]:
+    """The estimate of the fleet of candidate `i`, at the concurrency that the search took."""
+    request, way = world.request, int(world.candidates.way[i])
+    layout = world.ways.layout[way]
+    accelerator = world.accelerator(i)
+    workload = InferenceWorkload(
+        input_tokens=float(request.workload["input_tokens"]),
+        output_tokens=float(request.workload["output_tokens"]),
+        weights_dtype=world.ways.precision[way],
+        kv_dtype=request.options.get("kv_precision"),
+        engine=str(request.options.get("engine", "vllm")),
+        concurrency=float(layout["concurrency"]),
+    )
+    found = estimate_inference(
+        workload,
+        accelerator,
+        known.architecture,
+        accelerators=int(world.ways.cards[way]),
+        layout=InferenceLayout(
+            tensor_parallel=int(layout["tensor_parallel"]),
+            pipeline_parallel=int(layout["pipeline_parallel"]),
+        ),
+    )
+    each = int(layout["accelerators_per_replica"])
+    return estimate_json(
+        AcceleratorEstimate(accelerator, found, found.accelerators // each, each, found.saturation),
+        Message.to_json,
+    )

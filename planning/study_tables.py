@@ -1,0 +1,370 @@
+"""A study's stored result as what a page and a document show: cards, tables, charts, facts. Nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from core import charts
+from core.charts import Chart
+from core.messages import Message
+from core.money import Money
+from core.templatetags.ui import money, percent, quantity, said, significant, span
+from planning.models.plans import PaymentChoice
+from planning.study.labels import GRADES, SATURATIONS, label
+
+ROLES = {
+    "cheapest": gettext_lazy("Cheapest"),
+    "fastest": gettext_lazy("Fastest"),
+    "safest": gettext_lazy("Safest"),
+}
+CODES = {
+    "memory": gettext_lazy("Memory"), "time": gettext_lazy("Time or latency"), "price": gettext_lazy("Price"),
+    "budget": gettext_lazy("Budget"), "lead_time": gettext_lazy("Lead time"), "region": gettext_lazy("Region"),
+    "residence": gettext_lazy("Where the data may be"), "export": gettext_lazy("Export control"),
+    "vendor": gettext_lazy("Maker"), "spot": gettext_lazy("Spot"), "accuracy": gettext_lazy("Accuracy"),
+    "precision": gettext_lazy("Precision"), "layout": gettext_lazy("Layout"), "link": gettext_lazy("Cards per server"),
+    "unpriced": gettext_lazy("No price"), "unsold": gettext_lazy("Not on offer"), "rate": gettext_lazy("Exchange rate"),
+    "reliability": gettext_lazy("Failures"),
+}  # fmt: skip
+INPUTS = {
+    "price": gettext_lazy("Price"), "rate": gettext_lazy("Exchange rate"), "stock": gettext_lazy("Stock"),
+    "economics": gettext_lazy("Cost defaults"), "estimator": gettext_lazy("Estimator"),
+}  # fmt: skip
+SORTS: dict[str, Any] = {
+    "cost": lambda plan: Decimal(plan["cost"]),
+    "time": lambda plan: plan["seconds"]["p50"],
+    "cards": lambda plan: plan["cards"],
+    "regret": lambda plan: plan["regret"]["p90"],
+}
+
+
+def mode_label(mode: str) -> str:
+    """A way of paying in words."""
+    return str(PaymentChoice(mode).label) if mode in PaymentChoice.values else mode
+
+
+def amount(value: str | float | None, currency: str) -> str:
+    """A stored amount, formatted for the reader."""
+    return "–" if value is None else money(Money(Decimal(str(value)), currency))
+
+
+def plan_name(plan: Mapping[str, Any]) -> str:
+    """`8 × H100 SXM, spot`."""
+    return f"{plan['cards']} × {plan['accelerator']} · {mode_label(plan['mode'])}"
+
+
+def place(plan: Mapping[str, Any]) -> str:
+    """Who sells it and where; for bought servers the model."""
+    return " · ".join(part for part in (plan["provider"], plan["region"], plan["instance"]) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One recommended plan."""
+
+    role: str
+    why: str
+    plan: Mapping[str, Any]
+    name: str
+    place: str
+    cost: str
+    amount: str | None  # where more is to be paid than the need costs
+    time: str
+    facts: list[tuple[str, str]]
+    notes: list[str]
+
+
+def cards(result: Mapping[str, Any]) -> list[Card]:
+    """The recommended plans, in their order."""
+    plans = by_key(result)
+    return [
+        _card(result, plans[row["key"]], row["role"], said(row["why"]))
+        for row in result["recommended"]
+    ]
+
+
+def by_key(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Plans by key, the nearest misses included."""
+    return {plan["key"]: plan for plan in [*result["plans"], *result["nearest"]]}
+
+
+def _card(result: Mapping[str, Any], plan: Mapping[str, Any], role: str, why: str) -> Card:
+    currency = plan["currency"]
+    spread = plan["cost_spread"]
+    seconds = plan["seconds"]
+    facts = [
+        (_("Cost, P10 to P90"), f"{amount(spread['p10'], currency)} – {amount(spread['p90'], currency)}"),
+        (time_label(result), span(seconds["p50"])),
+        (_("P10 to P90"), f"{span(seconds['p10'])} – {span(seconds['p90'])}"),
+        (_("Regret, nine cases of ten"), amount(plan["regret"]["p90"], currency)),
+    ]  # fmt: skip
+    if plan["precision"]:
+        facts.append((_("Precision"), plan["precision"].upper()))
+    if plan["accuracy_loss"]:
+        facts.append((_("Accuracy loss, up to"), percent(plan["accuracy_loss"], 2)))
+    if plan["price"] is not None:
+        unit = _("server") if plan["kind"] == "purchase" else _("instance-hour")
+        facts.append(
+            (
+                _("Price"),
+                f"{plan['price']} {plan['price_currency']} / {unit} ({plan['price_as_of']})",
+            )
+        )
+    return Card(
+        str(ROLES[role]), why, plan, plan_name(plan), place(plan), amount(plan["cost"], currency),
+        amount(plan["amount"], currency) if plan["amount"] != plan["cost"] else None, span(seconds["p50"]), facts,
+        [said(note) for note in plan["notes"]],
+    )  # fmt: skip
+
+
+def time_label(result: Mapping[str, Any]) -> str:
+    """What the second axis is."""
+    return _("Latency") if result["axis"] == "latency" else _("Time")
+
+
+def plan_rows(plans: Iterable[Mapping[str, Any]], sort: str = "cost") -> list[dict[str, Any]]:
+    """Plans as rows of the table."""
+    ordered = sorted(plans, key=SORTS.get(sort, SORTS["cost"]))
+    return [
+        {
+            "plan": plan,
+            "roles": [str(ROLES[role]) for role in plan["roles"]],
+            "name": plan_name(plan),
+            "place": place(plan),
+            "cost": amount(plan["cost"], plan["currency"]),
+            "amount": amount(plan["amount"], plan["currency"]),
+            "spread": f"{amount(plan['cost_spread']['p10'], plan['currency'])} – "
+            f"{amount(plan['cost_spread']['p90'], plan['currency'])}",
+            "time": span(plan["seconds"]["p50"]),
+            "regret": amount(plan["regret"]["p90"], plan["currency"]),
+            "precision": plan["precision"].upper(),
+        }
+        for plan in ordered
+    ]
+
+
+def frontier_chart(result: Mapping[str, Any]) -> Chart | None:
+    """Cost against time or latency; undominated plans are joined and named, colour is accuracy loss."""
+    plans = by_key(result)
+    best = {point["key"] for point in result["frontier"]}
+    if not result["plans"]:
+        return None
+    per_hour = result["axis"] == "time"
+    unit = 3600.0 if per_hour else 0.001
+    losses = {plan["accuracy_loss"] for plan in result["plans"]}
+
+    def group(plan: Mapping[str, Any]) -> str:
+        if len(losses) > 1:
+            return _("Accuracy loss %(loss)s") % {"loss": percent(plan["accuracy_loss"], 1)}
+        return mode_label(plan["mode"])
+
+    names: dict[str, str] = {}
+    rows = []
+    for plan in result["plans"]:
+        name = f"{plan['cards']} × {plan['accelerator']}"
+        while name in names.values():
+            name += " "
+        names[plan["key"]] = name
+        rows.append((name, group(plan), plan["seconds"]["p50"] / unit, float(plan["cost"])))
+    x = _("Time [h]") if per_hour else _("Latency [ms]")
+    return charts.scatter(
+        title=_("Cost against time") if per_hour else _("Cost against latency"),
+        description=_(
+            "Plans on the line are beaten by none: whatever is cheaper is slower or less exact."
+        ),
+        labels=(
+            _("Plan"),
+            _("Group"),
+            x,
+            _("Cost [%(currency)s]") % {"currency": result["currency"]},
+        ),
+        rows=rows,
+        frontier=[names[key] for key in plans if key in best and key in names],
+        log_x=_wide([row[2] for row in rows]),
+        log_y=_wide([row[3] for row in rows]),
+    )
+
+
+def _wide(values: list[float]) -> bool:
+    """Whether an axis needs a logarithm to show all of its values."""
+    return min(values) > 0 and max(values) / min(values) > 20
+
+
+def why_not(result: Mapping[str, Any], code: str = "", query: str = "") -> list[dict[str, str]]:
+    """What lost, filtered by reason and by any word of it."""
+    words = query.casefold().split()
+    found = []
+    for row in result["exclusions"]:
+        if code and row["code"] != code:
+            continue
+        shown = {
+            "what": row["accelerator"] or mode_label(row["mode"]),
+            "where": " · ".join(p for p in (row["provider"], row["region"], row["instance"]) if p),
+            "mode": mode_label(row["mode"]) if row["mode"] else "",
+            "code": str(CODES.get(row["code"], row["code"])),
+            "reason": said(row["reason"]),
+            "change": said(row["change"]) or _("None would"),
+        }
+        text = " ".join(shown.values()).casefold()
+        if all(word in text for word in words):
+            found.append(shown)
+    return found
+
+
+def codes_in(result: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+    """(code, label, how many) of the reasons that occur."""
+    counts: dict[str, int] = {}
+    for row in result["exclusions"]:
+        counts[row["code"]] = counts.get(row["code"], 0) + 1
+    return [
+        (code, str(CODES.get(code, code)), n)
+        for code, n in sorted(counts.items(), key=lambda c: -c[1])
+    ]
+
+
+def comparison(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Reuse, rent and buy, side by side."""
+    sides = []
+    for row in result["comparison"]:
+        side: dict[str, Any] = {"title": said(row["title"]), "missing": said(row.get("missing"))}
+        if row["key"] is not None:
+            side |= {
+                "name": f"{row['cards']} × {row['accelerator']} · {mode_label(row['mode'])}",
+                "cost": amount(row["cost"], row["currency"]),
+                "amount": amount(row["amount"], row["currency"]) if row["amount"] != row["cost"] else "",
+                "time": span(row["seconds"]),
+                "meets": row["meets"],
+                "notes": [said(note) for note in row["notes"]],
+                "inputs": [
+                    (str(INPUTS.get(one["name"], one["name"])), one["version"], one["source"]) for one in row["inputs"]
+                ],
+            }  # fmt: skip
+        sides.append(side)
+    return sides
+
+
+def detail(result: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The estimate behind a plan: memory bar, saturations, figures, assumptions, trace."""
+    estimate = plan.get("estimate")
+    if not estimate or "memory" not in estimate:
+        return None
+    idle = next((row["idle"] for row in result["balance"] if row["key"] == plan["key"]), [])
+    shares = estimate["saturation"] or {}
+    return {
+        "name": plan_name(plan),
+        "memory": [(said(label(p["name"])), p["bytes"]) for p in estimate["memory"]["parts"]],
+        "capacity": estimate["memory"]["capacity_bytes"],
+        "saturations": [{"label": said(text), "value": shares.get(name)} for name, text in SATURATIONS.items()]
+        if shares
+        else [],
+        "idle": [said(text) for text in idle],
+        "figures": [
+            (said(label(name)), _band(band), said(GRADES[band["grade"]]))
+            for name, band in estimate["figures"].items()
+        ],
+        "layout": [(said(label(name)), str(value)) for name, value in estimate["layout"].items()],
+        "warnings": [said(text) for text in estimate["warnings"]],
+        "assumptions": [said(text) for text in estimate["assumptions"]],
+        "trace": [
+            (said(label(step["name"])), step["formula"], _inputs(step["inputs"]), _figure(step["result"], step["unit"]))
+            for step in estimate["trace"]
+        ],
+        "lines": [(said(line["label"]), amount(line["amount"], plan["currency"])) for line in plan["lines"]],
+    }  # fmt: skip
+
+
+def _inputs(inputs: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} = {value:.4g}" if isinstance(value, int | float) else f"{name} = {value}"
+        for name, value in inputs.items()
+    )
+
+
+def _figure(value: float | None, unit: str) -> str:
+    if value is None:
+        return "–"
+    if unit == "s":
+        return span(value)
+    if unit in ("1", ""):
+        return significant(value)
+    if unit in ("h", "kWh"):
+        return f"{significant(value)} {unit}"
+    return quantity(value, unit)
+
+
+def _band(band: Mapping[str, Any]) -> str:
+    middle = _figure(band["p50"], band["unit"])
+    if band["p10"] == band["p90"]:
+        return middle
+    return f"{middle} ({_figure(band['p10'], band['unit'])} – {_figure(band['p90'], band['unit'])})"
+
+
+def risk(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Owning against renting over years."""
+    found = result["risk"]
+    if not found or "missing" in found:
+        return None
+    currency = result["currency"]
+    needed = found["break_even_utilisation"]
+    return {
+        "title": f"{found['cards']} × {found['accelerator']}",
+        "facts": [
+            (_("Owning is cheaper"), percent(found["own_cheaper"]), _("of %(n)s scenarios over %(years)s years")
+             % {"n": found["paths"], "years": found["years"]}),
+            (_("Owning pays from a utilisation of"), percent(needed) if needed is not None else _("not even 100 %")),
+            (_("Value of waiting a year"), amount(found["flexibility"], currency)),
+            (_("Rent of one card-hour"), amount(found["rent_per_card_hour"], currency)),
+        ],
+        "choices": [
+            [said(one["label"]), amount(one["mean"], currency),
+             f"{amount(one['p10'], currency)} – {amount(one['p90'], currency)}",
+             amount(one["regret"], currency), percent(one["best_share"])]
+            for one in found["choices"]
+        ],
+        "chart": charts.tornado(
+            title=_("What moves owning against renting"),
+            labels=(_("Input"), _("At its P10"), _("At its P90")),
+            rows=[(said(bar["label"]), float(bar["low"]), float(bar["high"])) for bar in found["tornado"]],
+            base=0.0,
+            value_label=_("Owning less renting [%(currency)s]") % {"currency": currency},
+        )
+        if found["tornado"]
+        else None,
+    }  # fmt: skip
+
+
+def versions(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Everything a reader needs to know to compute it again."""
+    counts, catalogue = result["counts"], result["catalogue"]
+    rows: list[tuple[Any, ...]] = [
+        (_("Computed for"), catalogue["on"]),
+        (_("Newest price"), catalogue["as_of"] or "–"),
+        (_("Catalogue"), catalogue["hash"][:16]),
+        (_("Estimator constants"), result["constants"]["estimator"] or "–"),
+        (_("Cost defaults"), result["constants"]["economics"]),
+        (_("Seed"), str(result["seed"])),
+        (_("Accelerators"), str(counts["accelerators"])),
+        (_("Offers, terms included"), str(counts["offers"])),
+        (_("Layouts, precisions and batches evaluated"), significant(counts["evaluated"], 6)),
+        (_("Ways to pay priced"), significant(counts["priced"], 6)),
+    ]
+    rows += [
+        (
+            f"1 {rate['base']}",
+            f"{Decimal(rate['rate']).normalize():f} {rate['quote']}",
+            f"{rate['as_of']} · {rate['source']}",
+        )
+        for rate in result["rates"]
+    ]
+    return rows
+
+
+def texts(items: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Stored messages in the reader's language."""
+    return [said(Message.from_json(one)) for one in items]

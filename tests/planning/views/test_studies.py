@@ -1,0 +1,128 @@
+"""Pages of studies."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from planning.models import Study
+from planning.services import studies
+from planning.states import RequestStatus, StudyStatus
+from planning.tasks import run_study
+from tests.planning import builders
+
+TERMS = {"interruptible": True, "checkpoint_seconds": 1800, "duration_days": 14}
+
+
+@pytest.fixture
+def w(db):
+    return builders.world()
+
+
+@pytest.fixture
+def ready(w):
+    request = builders.draft(w, **TERMS)
+    study = studies.request_study(revision_id=request.current.pk, by=w.requester)
+    run_study(str(study.job.pk))
+    return Study.objects.get(pk=study.pk)
+
+
+def test_a_study_is_started_watched_and_read(w, client, django_assert_max_num_queries):
+    request = builders.draft(w, **TERMS)
+    client.force_login(w.requester)
+
+    page = client.post(reverse("study-start", args=[request.pk]), follow=True)
+    study = Study.objects.get()
+    assert page.redirect_chain[-1][0] == reverse("study-detail", args=[study.pk])
+    assert "hx-get" in page.content.decode()
+
+    run_study(str(study.job.pk))
+    with django_assert_max_num_queries(40):
+        page = client.get(reverse("study-detail", args=[study.pk]))
+    text = page.content.decode()
+    for word in (
+        "Cheapest",
+        "Fastest",
+        "Safest",
+        "Why not the others",
+        "Reuse, rent or buy",
+        "Seed",
+    ):
+        assert word in text
+    cheapest = study_plan(study)
+    assert cheapest["accelerator"] in text
+
+
+def study_plan(study: Study) -> dict:
+    study.refresh_from_db()
+    key = study.result["recommended"][0]["key"]
+    return next(plan for plan in study.result["plans"] if plan["key"] == key)
+
+
+def test_a_plan_is_chosen_from_the_page(w, client, ready):
+    client.force_login(w.requester)
+    owner = ready.revision.request
+
+    page = client.post(
+        reverse("study-choose", args=[ready.pk]),
+        {"plan_key": study_plan(ready)["key"], "version": owner.version},
+        follow=True,
+    )
+
+    assert page.status_code == 200
+    assert owner.current.plan.plan_key == study_plan(ready)["key"]
+    text = client.get(reverse("study-detail", args=[ready.pk])).content.decode()
+    assert "Chosen" in text
+
+
+def test_reasons_are_filtered_on_the_server(w, client, ready):
+    client.force_login(w.requester)
+    address = reverse("study-detail", args=[ready.pk])
+
+    part = client.get(
+        address, {"why": "precision"}, HTTP_HX_REQUEST="true", HTTP_HX_TARGET="why-not"
+    ).content.decode()
+
+    assert "has no bf16 units" in part
+    assert "<html" not in part
+    assert "no slower" not in part
+    nothing = client.get(address, {"q": "zzz-no-such-card"}).content.decode()
+    assert "Nothing matches." in nothing
+
+
+def test_other_teams_do_not_see_it(w, client, ready):
+    client.force_login(w.outsider)
+    for name in ("study-detail",):
+        assert client.get(reverse(name, args=[ready.pk])).status_code == 404
+    for name in ("study-choose", "study-cancel"):
+        assert client.post(reverse(name, args=[ready.pk])).status_code == 404
+    assert client.post(reverse("study-start", args=[ready.revision.request_id])).status_code == 404
+
+
+def test_a_failed_study_says_why_and_offers_another_run(w, client):
+    request = builders.draft(w, **TERMS)
+    study = studies.request_study(revision_id=request.current.pk, by=w.requester)
+    studies.cancel_study(study_id=study.pk, by=w.requester)
+    client.force_login(w.requester)
+
+    text = client.get(reverse("study-detail", args=[study.pk])).content.decode()
+
+    assert "It was cancelled" in text
+    assert "Run again" in text
+
+
+def test_an_unknown_model_is_said_on_the_request_page(w, client):
+    request = builders.draft(w, workload={"model": "no-such-model", "tokens": "1B"}, **TERMS)
+    client.force_login(w.requester)
+
+    page = client.post(reverse("study-start", args=[request.pk]), follow=True)
+
+    assert "no-such-model is not a model of the catalogue" in page.content.decode()
+
+
+def test_readers_see_no_buttons(w, client, ready):
+    client.force_login(w.auditor)
+    text = client.get(reverse("study-detail", args=[ready.pk])).content.decode()
+    assert "Choose this plan" not in text
+    assert ready.revision.request.status == RequestStatus.DRAFT
+    assert ready.status == StudyStatus.READY
