@@ -108,7 +108,7 @@ def test_a_wrong_value_is_told_at_its_field_and_nothing_is_lost(w, login, langua
 def test_the_panel_beside_the_form_tells_what_is_understood(w, login):
     client = login(w.requester)
     text = client.post(reverse("request-check", args=["lora"]), typed(w, title="")).content.decode()
-    assert "300 Mtokens" in text
+    assert "300 M tokens" in text
     assert "Title" in text
     text = client.post(
         reverse("request-check", args=["lora"]), typed(w, tokens="x")
