@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from core.machines import transitions
 from core.models import User
 from procurement.models.assets import Asset, AssetKind
-from procurement.models.base import Versioned
+from procurement.models.base import Versioned, within_teams
 from procurement.models.deliveries import Delivery
 from procurement.models.evidence import EvidenceFile
 from procurement.states import BURN_IN_RULES, BurnInStatus
@@ -93,6 +93,11 @@ class ChecklistItem(models.Model):
         return self.criterion_zh if (get_language() or "").startswith("zh") else self.criterion
 
 
+class BurnInQuerySet(models.QuerySet["BurnInRun"]):
+    def visible_to(self, user: User) -> BurnInQuerySet:
+        return within_teams(self, user, "delivery__order__lines__request")  # type: ignore[no-any-return]
+
+
 class BurnInRun(Versioned):
     """One attempt at burning in one unit. A further attempt is a new run; the old one stays."""
 
@@ -116,6 +121,8 @@ class BurnInRun(Versioned):
     clock_from = models.DateTimeField(default=timezone.now)  # evidence taken before does not count
     ended_at = models.DateTimeField(_("ended"), null=True)
     reason = models.TextField(_("reason"), blank=True)
+
+    objects = BurnInQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("burn-in run")

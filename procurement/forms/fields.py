@@ -1,0 +1,140 @@
+"""Small forms that several steps share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from core.forms import DateInput
+from procurement.models.rmas import Outcome
+
+
+def text(label: Any, *, required: bool = True, rows: int = 3, **options: Any) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        required=required,
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": rows}),
+        **options,
+    )
+
+
+def day(label: Any, *, required: bool = True, **options: Any) -> forms.DateField:
+    return forms.DateField(label=label, required=required, widget=DateInput(), **options)
+
+
+class LocalDateTimeInput(forms.DateTimeInput):
+    """The browser's own picker of a day and a time."""
+
+    input_type = "datetime-local"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(format="%Y-%m-%dT%H:%M", **kwargs)
+
+
+class ReasonForm(forms.Form):
+    reason = text(_("Reason"))
+
+
+class OptionalReasonForm(forms.Form):
+    reason = text(_("Reason"), required=False)
+
+
+class NoteForm(forms.Form):
+    note = text(_("Note"))
+
+
+class ContactForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=120)
+    role = forms.CharField(label=_("Function"), max_length=80, required=False)
+    email = forms.EmailField(label=_("E-mail"), required=False)
+    phone = forms.CharField(label=_("Phone"), max_length=40, required=False)
+
+
+class DeadlineForm(forms.Form):
+    deadline = forms.DateTimeField(
+        label=_("New deadline (your time zone)"),
+        widget=LocalDateTimeInput(),
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M%z", "%Y-%m-%dT%H:%M:%S%z"],
+    )
+    reason = text(_("Reason"))
+
+
+class ValidityForm(forms.Form):
+    valid_until = day(_("Valid until (last day)"))
+
+
+class PromiseForm(forms.Form):
+    promised_on = day(_("Promised on"))
+
+
+class PlaceForm(forms.Form):
+    site = forms.CharField(label=_("Site"), max_length=80, required=False)
+    rack = forms.CharField(label=_("Rack"), max_length=40, required=False)
+
+
+class InstallForm(forms.Form):
+    site = forms.CharField(label=_("Site"), max_length=80)
+    rack = forms.CharField(label=_("Rack"), max_length=40, required=False)
+    rack_unit = forms.CharField(label=_("Rack unit"), max_length=20, required=False)
+
+
+class FaultForm(forms.Form):
+    fault = text(_("What was seen"))
+    fault_on = day(_("Day of the fault"), required=False)
+
+
+class ItemForm(forms.Form):
+    code = forms.CharField(label=_("Item"), max_length=12)
+    result = forms.ChoiceField(
+        label=_("Result"),
+        choices=[("pass", _("Pass")), ("fail", _("Fail")), ("na", _("Not applicable"))],
+    )
+    value = forms.CharField(label=_("Measured"), max_length=120, required=False)
+    note = text(_("Note"), required=False, rows=2)
+
+
+class WaiveForm(forms.Form):
+    code = forms.CharField(label=_("Item"), max_length=12)
+    reason = text(_("Reason"))
+
+
+class AuthoriseForm(forms.Form):
+    vendor_number = forms.CharField(label=_("Vendor's RMA number"), max_length=60)
+    answer = text(_("Vendor's answer"), required=False)
+
+
+class TrackingForm(forms.Form):
+    tracking = forms.CharField(label=_("Tracking number"), max_length=80)
+
+
+class ReplacementForm(forms.Form):
+    serial = forms.CharField(label=_("Serial number"), max_length=64)
+    uuid = forms.CharField(label=_("Device UUID"), max_length=80, required=False)
+    slot = forms.CharField(label=_("Slot"), max_length=20, required=False)
+    received_on = day(_("Received on"), required=False)
+
+
+class RepairedForm(forms.Form):
+    outcome = forms.ChoiceField(
+        label=_("What the vendor found"),
+        choices=[
+            (Outcome.REPAIRED.value, Outcome.REPAIRED.label),
+            (Outcome.NO_FAULT.value, Outcome.NO_FAULT.label),
+        ],
+    )
+    note = text(_("Note"))
+
+
+class ExclusionForm(forms.Form):
+    reason = text(
+        _("Why the other units are left out"),
+        required=False,
+        help_text=_("Stands for every unit that did not pass its burn-in."),
+    )
+
+
+class EvidenceForm(forms.Form):
+    file = forms.FileField(label=_("File"))

@@ -1,0 +1,174 @@
+"""A quote as the vendor wrote it."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from core.models import CURRENCY_CHOICES
+from procurement.forms.fields import day, text
+from procurement.models import Rfq, Vendor, WarrantyTerms
+from procurement.models.quotes import TAX_MODE_CHOICES, LineKind
+from procurement.services.quotes import WARRANTY_FIELDS
+
+
+class MultipleFileInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class MultipleFileField(forms.FileField):
+    """Several files in one field; cleaned to a list."""
+
+    widget = MultipleFileInput
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        files = data if isinstance(data, list | tuple) else [data] if data else []
+        return [super(MultipleFileField, self).clean(one, initial) for one in files]
+
+
+class QuoteForm(forms.Form):
+    """The head of a quote."""
+
+    vendor = forms.ModelChoiceField(queryset=Vendor.objects.none(), label=_("Vendor"))
+    reference = forms.CharField(label=_("Vendor's reference"), max_length=80, required=False)
+    currency = forms.ChoiceField(label=_("Currency"), choices=CURRENCY_CHOICES)
+    tax_mode = forms.ChoiceField(label=_("Tax is computed"), choices=TAX_MODE_CHOICES)
+    valid_until = day(_("Valid until (last day)"))
+    lead_time_days = forms.IntegerField(label=_("Lead time (days)"), min_value=0, max_value=3650)
+    incoterm = forms.CharField(label=_("Delivery term (Incoterm)"), max_length=40, required=False)
+    payment_terms = forms.CharField(label=_("Payment terms"), max_length=200, required=False)
+    notes = text(_("Notes"), required=False, rows=2)
+    papers = MultipleFileField(
+        label=_("The vendor's own file"), required=False,
+        help_text=_("PDF, picture, spreadsheet or text. Kept with its hash."),
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, rfq: Rfq, **options: Any) -> None:
+        super().__init__(*args, **options)
+        vendors = [i.vendor_id for i in rfq.invitations.all()]
+        self.fields["vendor"].queryset = Vendor.objects.filter(pk__in=vendors)  # type: ignore[attr-defined]
+
+    def service_arguments(self) -> dict[str, Any]:
+        data = dict(self.cleaned_data)
+        data["vendor_id"] = data.pop("vendor").pk
+        data["files"] = data.pop("papers")
+        return data
+
+
+BREAK = re.compile(r"^\s*(\d+)\s*(?:-|–|to|至)\s*(\d*)\s*[:：]\s*(\S+)\s*$")
+
+
+class QuoteLineForm(forms.Form):
+    """One line. A form left empty is no line."""
+
+    rfq_line = forms.TypedChoiceField(
+        label=_("Answers line"), coerce=int, empty_value=None, required=False
+    )
+    kind = forms.ChoiceField(label=_("Kind"), choices=LineKind.choices, required=False)
+    description = forms.CharField(label=_("Description"), max_length=300, required=False)
+    manufacturer = forms.CharField(label=_("Manufacturer"), max_length=80, required=False)
+    part_number = forms.CharField(label=_("Part number"), max_length=80, required=False)
+    quantity = forms.DecimalField(
+        label=_("Quantity"), max_digits=14, decimal_places=3, required=False
+    )
+    unit = forms.CharField(label=_("Unit"), max_length=20, required=False, initial="pcs")
+    unit_price = forms.DecimalField(
+        label=_("Unit price"), max_digits=20, decimal_places=6, required=False
+    )
+    breaks = forms.CharField(
+        label=_("Price breaks"), required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "placeholder": "1-9: 26000\n10-: 25000"}),
+        help_text=_("One a line, quantity range and unit price; the last range stays open."),
+    )  # fmt: skip
+    tax_percent = forms.DecimalField(
+        label=_("Tax rate (%)"), min_value=0, max_value=100, decimal_places=3, required=False
+    )
+    accelerators_per_item = forms.IntegerField(
+        label=_("Accelerators in one item"), min_value=0, required=False
+    )
+    serialised = forms.BooleanField(label=_("Has serial numbers"), required=False)
+
+    def __init__(self, *args: Any, rfq: Rfq, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["rfq_line"].choices = [  # type: ignore[attr-defined]
+            ("", gettext("none")),
+            *((line.position, str(line)) for line in rfq.lines.all()),
+        ]
+
+    def clean_breaks(self) -> list[dict[str, Any]]:
+        steps = []
+        for number, row in enumerate(self.cleaned_data["breaks"].splitlines(), 1):
+            if not row.strip():
+                continue
+            found = BREAK.match(row)
+            if not found:
+                raise ValidationError(
+                    gettext("Line %(line)s is not “from-to: unit price”.") % {"line": number}
+                )
+            try:
+                price = Decimal(found[3])
+            except InvalidOperation as error:
+                raise ValidationError(
+                    gettext("%(value)s is not a price.") % {"value": found[3]}
+                ) from error
+            steps.append(
+                {
+                    "from_quantity": int(found[1]),
+                    "to_quantity": int(found[2]) if found[2] else None,
+                    "unit_price": price,
+                }
+            )
+        return steps
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if self.is_blank():
+            return data
+        for name in ("description", "quantity"):
+            if not data.get(name):
+                self.add_error(name, gettext("This line needs it."))
+        if data.get("unit_price") is None and not data.get("breaks"):
+            self.add_error(
+                "unit_price", gettext("A missing price is not 0: give a price or price breaks.")
+            )
+        return data
+
+    def is_blank(self) -> bool:
+        """Nothing was typed into it: a kind that is preset does not make a line."""
+        return not any(
+            self.cleaned_data.get(name) not in (None, "", [])
+            for name in ("description", "quantity", "unit_price", "breaks")
+        )
+
+    def line(self) -> dict[str, Any]:
+        data = dict(self.cleaned_data)
+        percent = data.pop("tax_percent")
+        data["tax_rate"] = (percent or Decimal(0)) / 100
+        data["accelerators_per_item"] = data["accelerators_per_item"] or 0
+        return data
+
+
+LineForms = forms.formset_factory(QuoteLineForm, extra=4, max_num=200)
+
+
+def lines_of(forms_: Any) -> list[dict[str, Any]]:
+    """The lines that were filled in, in order."""
+    return [form.line() for form in forms_ if not form.is_blank()]
+
+
+class WarrantyForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Every term that decides a claim. What the quote does not say stays empty, and is flagged."""
+
+    class Meta:
+        model = WarrantyTerms
+        fields = list(WARRANTY_FIELDS)
+        widgets = {
+            name: forms.Textarea(attrs={"rows": 2})
+            for name in ("covered_items", "exclusions", "failure_criteria", "performance_promise")
+        }

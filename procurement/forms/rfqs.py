@@ -1,0 +1,185 @@
+"""What is asked of vendors, and the award."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from core.models import User
+from core.organisation import organisation
+from planning.models import CapacityRequest
+from planning.states import RequestStatus
+from procurement import policies
+from procurement.forms.fields import LocalDateTimeInput, day, text
+from procurement.models import PurchasingPolicy, Rfq, Vendor
+from procurement.models.policy import Sealing
+from procurement.models.rfqs import TRIGGER_CHOICES, CriterionKind
+from procurement.services.rfqs import DEFAULT_WEIGHTS
+from procurement.states import OPEN_RFQ, VendorStatus
+
+
+def sourceable(user: User) -> Any:
+    """Requests that `user` may put into a new RFQ: approved, or in sourcing without one."""
+    rows = (
+        CapacityRequest.objects.visible_to(user)
+        .filter(status__in=[RequestStatus.APPROVED, RequestStatus.SOURCING])
+        .exclude(rfq_lines__rfq__status__in=[*OPEN_RFQ, "awarded"])
+        .with_current()
+    )
+    ids = [row.pk for row in rows if policies.can_create_rfq(user, [row.team_id])]
+    return CapacityRequest.objects.filter(pk__in=ids).with_current()
+
+
+class RequestChoice(forms.ModelMultipleChoiceField):
+    """A request with its plan."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        plan = getattr(obj.current, "plan", None)
+        return f"{obj} · {obj.team} · {plan or '–'}"
+
+
+def default_terms() -> str:
+    """The clauses that protect the acceptance test, in the reader's language."""
+    return "\n".join(
+        (
+            gettext(
+                "All parts are new, from an authorised channel; none is overclocked, refurbished or relabelled."
+            ),
+            gettext("Serial numbers are listed before shipment and match those that the cards report."),
+            gettext(
+                "Every card burns in for 72 h at full load before acceptance; this and 24×7 use count as normal use."
+            ),
+            gettext("The warranty starts with the signed acceptance, at the latest 60 days after delivery."),
+            gettext("Exclusions of the warranty are written out in the quote."),
+        )
+    )  # fmt: skip
+
+
+class RfqForm(forms.Form):
+    """A new RFQ, or a draft to be changed. `service_arguments` fit create_rfq and update_rfq."""
+
+    title = forms.CharField(label=_("Title"), max_length=160)
+    requests = RequestChoice(
+        CapacityRequest.objects.none(),
+        label=_("Requests to buy for"),
+        widget=forms.CheckboxSelectMultiple(),
+    )
+    vendors = forms.ModelMultipleChoiceField(
+        Vendor.objects.none(),
+        label=_("Vendors to invite"),
+        widget=forms.CheckboxSelectMultiple(),
+    )
+    deadline = forms.DateTimeField(
+        label=_("Deadline for quotes"),
+        widget=LocalDateTimeInput(),
+        input_formats=["%Y-%m-%dT%H:%M"],
+    )
+    deadline_zone = forms.ChoiceField(label=_("Time zone of the deadline"))
+    sealed = forms.BooleanField(
+        label=_("Sealed until opened"),
+        required=False,
+        help_text=_("Nobody can read prices before the bids are opened after the deadline."),
+    )
+    deliver_by = day(_("Deliver by"), required=False)
+    warranty_months = forms.IntegerField(
+        label=_("Warranty asked for (months)"), min_value=1, max_value=120, initial=36
+    )
+    warranty_start = forms.ChoiceField(
+        label=_("Warranty asked to start with"), choices=TRIGGER_CHOICES, initial="acceptance"
+    )
+    terms = text(_("Terms of acceptance"), required=False, rows=7)
+
+    def __init__(
+        self, data: Any = None, *, user: User, rfq: Rfq | None = None, **options: Any
+    ) -> None:
+        super().__init__(data, **options)
+        self.rfq = rfq
+        zone = rfq.deadline_zone if rfq else organisation().time_zone
+        fields: dict[str, Any] = self.fields
+        fields["deadline_zone"].choices = [(name, name) for name in sorted(available_timezones())]
+        fields["vendors"].queryset = Vendor.objects.visible_to(user).filter(
+            status=VendorStatus.ACTIVE
+        )
+        weights = dict(DEFAULT_WEIGHTS)
+        if rfq is None:
+            fields["requests"].queryset = sourceable(user)
+            ahead = timezone.now().astimezone(ZoneInfo(zone)) + timedelta(days=14)
+            self.initial.setdefault("deadline", ahead.replace(hour=17, minute=0, tzinfo=None))
+            self.initial.setdefault("terms", default_terms())
+        else:
+            del self.fields["requests"], self.fields["sealed"], self.fields["deadline_zone"]
+            weights = {c.kind: c.weight for c in rfq.criteria.all()}
+            self.initial = {
+                **self.initial,
+                "title": rfq.title,
+                "vendors": [i.vendor_id for i in rfq.invitations.all()],
+                "deadline": rfq.local_deadline.replace(tzinfo=None),
+                "deliver_by": rfq.deliver_by,
+                "warranty_months": rfq.warranty_months,
+                "warranty_start": rfq.warranty_start,
+                "terms": rfq.terms,
+            }
+        self.initial.setdefault("deadline_zone", zone)
+        policy = PurchasingPolicy.current()
+        if "sealed" in self.fields and policy.sealing != Sealing.CHOICE:
+            self.initial["sealed"] = policy.sealing == Sealing.ALWAYS
+            self.fields["sealed"].disabled = True
+        for kind, label in CriterionKind.choices:
+            self.fields[f"weight_{kind}"] = forms.IntegerField(
+                label=label, min_value=0, max_value=100, initial=weights.get(kind, 0)
+            )
+
+    def weight_fields(self) -> list[forms.BoundField]:
+        return [self[f"weight_{kind}"] for kind in CriterionKind.values]
+
+    def clean_deadline(self) -> datetime:
+        """The wall-clock time as typed, in the zone of the deadline (known only together with it)."""
+        value: datetime = self.cleaned_data["deadline"]
+        return value.replace(tzinfo=None)
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        weights = [data.get(f"weight_{kind}") for kind in CriterionKind.values]
+        if None not in weights and sum(w or 0 for w in weights) != 100:
+            raise ValidationError(
+                gettext("The weights add up to %(value)s; they must add up to 100")
+                % {"value": sum(w or 0 for w in weights)}
+            )
+        return data
+
+    def service_arguments(self) -> dict[str, Any]:
+        data = dict(self.cleaned_data)
+        zone = data.pop("deadline_zone", None) or (self.rfq.deadline_zone if self.rfq else "")
+        values: dict[str, Any] = {
+            "weights": {kind: data.pop(f"weight_{kind}") for kind in CriterionKind.values},
+            "vendor_ids": [vendor.pk for vendor in data.pop("vendors")],
+            "deadline": data.pop("deadline").replace(tzinfo=ZoneInfo(zone)),
+        }
+        if self.rfq is None:
+            values["request_ids"] = [row.pk for row in data.pop("requests")]
+            values["deadline_zone"] = zone
+        return values | data
+
+
+class AwardForm(forms.Form):
+    """One quote, whole, with the reason."""
+
+    quote = forms.ChoiceField(label=_("Quote"), widget=forms.RadioSelect())
+    reason = text(_("Reason"), rows=4)
+
+    def __init__(self, data: Any = None, *, rows: Any, **options: Any) -> None:
+        super().__init__(data, **options)
+        self.fields["quote"].choices = [  # type: ignore[attr-defined]
+            (str(row.quote.pk), f"{row.quote.vendor.name} · {row.totals.gross}") for row in rows
+        ]
+        least = PurchasingPolicy.current().reason_length
+        self.fields["reason"].help_text = gettext(
+            "At least %(n)s characters. It is kept with the award and read by the auditor."
+        ) % {"n": least}

@@ -1,0 +1,224 @@
+"""Every step a person can take on an object, in one table: pages and API offer and run the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.db.models import Model
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from core.models import User
+from procurement import policies
+from procurement.forms import fields
+from procurement.models import (
+    Acceptance,
+    Asset,
+    Award,
+    BurnInRun,
+    Delivery,
+    Invoice,
+    PurchaseOrder,
+    Quote,
+    Rfq,
+    Rma,
+    Vendor,
+)
+from procurement.serials import UnitEntry
+from procurement.services import (
+    acceptance,
+    assets,
+    awards,
+    burn_in,
+    deliveries,
+    invoices,
+    orders,
+    quotes,
+    rfqs,
+    rmas,
+    vendors,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: `rule` is its action in states.py and policies.py, `run` the service, `form` what it needs to know.
+
+    The form's cleaned data are the service's keywords.
+    """
+
+    noun: str
+    action: str
+    rule: str
+    argument: str
+    run: Callable[..., Any]
+    label: str | Promise
+    text: str | Promise = ""
+    form: type[forms.Form] | None = None
+    tone: str = ""  # primary, danger or none
+    versioned: bool = True
+    batch: bool = False  # the service takes a list of ids
+    shown: bool = True  # as a button on the object's page
+
+    def take(
+        self, pk: int, *, by: User, version: int | None = None, values: dict[str, Any] | None = None
+    ) -> Any:
+        """Run the service."""
+        known: dict[str, Any] = dict(values or {})
+        if self.versioned and version is not None:
+            known["version"] = version
+        return self.run(**{self.argument: [pk] if self.batch else pk}, by=by, **known)
+
+
+def _receive_replacement(
+    *, rma_id: int, by: User, serial: str, uuid: str = "", slot: str = "", **rest: Any
+) -> Any:
+    return rmas.receive_replacement(
+        rma_id=rma_id, by=by, unit=UnitEntry(serial, uuid, slot=slot), **rest
+    )
+
+
+REASON, MAYBE = fields.ReasonForm, fields.OptionalReasonForm
+
+STEPS: tuple[Step, ...] = (
+    # vendor
+    Step("vendor", "add-contact", "edit", "vendor_id", vendors.add_contact, _("Add contact"), form=fields.ContactForm),
+    Step("vendor", "block", "block", "vendor_id", vendors.block_vendor, _("Block"),
+         _("No quote, award or order from now on."), REASON, "danger"),
+    Step("vendor", "unblock", "unblock", "vendor_id", vendors.unblock_vendor, _("Unblock"), form=REASON),
+    # rfq
+    Step("rfq", "publish", "publish", "rfq_id", rfqs.publish_rfq, _("Publish"),
+         _("What is asked and how it is judged can no longer change."), tone="primary"),
+    Step("rfq", "extend", "extend", "rfq_id", rfqs.extend_rfq, _("Move the deadline"),
+         _("Only later, and only before it has passed."), fields.DeadlineForm),
+    Step("rfq", "close", "close", "rfq_id", rfqs.close_rfq, _("Close"),
+         _("No more quotes are taken. Before the deadline a reason is needed; sealed bids stay open until it."),
+         MAYBE, "primary"),
+    Step("rfq", "open", "open_bids", "rfq_id", rfqs.open_bids, _("Open the bids"),
+         _("Exchange rates are frozen. Sealed bids open once enough different people have done this."), tone="primary"),
+    Step("rfq", "cancel", "cancel", "rfq_id", rfqs.cancel_rfq, _("Cancel the RFQ"),
+         _("Prices that were never opened stay sealed."), REASON, "danger"),
+    # quote
+    Step("quote", "extend", "replace", "quote_id", quotes.extend_quote, _("Extend the validity"),
+         _("A new version with the same prices and terms."), fields.ValidityForm),
+    Step("quote", "withdraw", "withdraw", "quote_id", quotes.withdraw_quote, _("Withdraw"), form=REASON, tone="danger"),
+    Step("quote", "disqualify", "disqualify", "quote_id", quotes.disqualify_quote, _("Disqualify"), form=REASON,
+         tone="danger"),
+    # award
+    Step("award", "approve", "approve_award", "award_id", awards.approve_award, _("Approve the award"),
+         _("Draft orders are made on exactly the terms of the quotes."), tone="primary"),
+    Step("award", "reject", "reject_award", "award_id", awards.reject_award, _("Reject the award"), form=REASON,
+         tone="danger"),
+    Step("award", "withdraw", "withdraw_award", "award_id", awards.withdraw_award, _("Withdraw the award"),
+         form=REASON, tone="danger"),
+    # order
+    Step("order", "issue", "issue", "order_id", orders.issue_order, pgettext_lazy("order", "Issue"),
+         _("The order gets its number and binds; its amount is committed against the budget."), tone="primary"),
+    Step("order", "acknowledge", "acknowledge", "order_id", orders.acknowledge_order, _("Note the vendor's promise"),
+         form=fields.PromiseForm),
+    Step("order", "close", "close", "order_id", orders.close_order, _("Close the order"),
+         _("What is missing is closed short, with a reason; what is left of the commitment is released."), MAYBE),
+    Step("order", "cancel", "cancel", "order_id", orders.cancel_order, _("Cancel the order"),
+         _("The commitment is released. This cannot be undone."), REASON, "danger"),
+    # delivery
+    Step("delivery", "turn-away", "turn_away", "delivery_id", deliveries.turn_away_delivery, _("Turn away"),
+         _("It does not count as received."), REASON, "danger"),
+    Step("delivery", "reverse", "reverse", "delivery_id", deliveries.reverse_delivery, _("Reverse the receipt"),
+         _("Its units are voided and their serial numbers free again."), REASON, "danger"),
+    Step("delivery", "start-burn-in", "start_burn_in", "delivery_id", burn_in.start_burn_in, _("Start burn-in"),
+         _("Every unit that waits is installed, and its run starts."), fields.PlaceForm, "primary", versioned=False),
+    Step("delivery", "complete-ready", "start_burn_in", "delivery_id", burn_in.complete_ready, _("Pass what is proven"),
+         _("Runs with nothing open pass; the others go on."), versioned=False),
+    Step("delivery", "propose-acceptance", "propose_acceptance", "delivery_id", acceptance.propose_acceptance,
+         _("Propose acceptance"), _("Units whose burn-in passed are proposed; a second person signs."),
+         fields.ExclusionForm, "primary", versioned=False),
+    # asset
+    Step("asset", "install", "install", "asset_ids", assets.install_assets, _("Install"), form=fields.InstallForm,
+         versioned=False, batch=True),
+    Step("asset", "report-fault", "report_fault", "asset_id", assets.report_fault, _("Report a fault"),
+         _("The unit leaves service today and an RMA is drafted."), fields.FaultForm, "danger"),
+    Step("asset", "retire", "retire", "asset_id", assets.retire_asset, _("Retire"), form=REASON, tone="danger"),
+    # burn-in
+    Step("burn-in", "decide-item", "decide_item", "run_id", burn_in.decide_item, _("Note a result"),
+         form=fields.ItemForm, versioned=False, shown=False),
+    Step("burn-in", "waive-item", "waive_item", "run_id", burn_in.waive_item, _("Waive an item"),
+         form=fields.WaiveForm, versioned=False, shown=False),
+    Step("burn-in", "interrupt", "interrupt", "run_id", burn_in.interrupt_run, _("Interrupted"), form=REASON),
+    Step("burn-in", "resume", "resume", "run_id", burn_in.resume_run, _("Resume"), _("The clock starts again.")),
+    Step("burn-in", "complete", "complete", "run_id", burn_in.complete_run, pgettext_lazy("burn-in", "Pass"),
+         tone="primary"),
+    Step("burn-in", "fail", "fail", "run_id", burn_in.fail_run, pgettext_lazy("burn-in", "Fail"),
+         _("The unit is defective and an RMA is drafted; the others go on."), REASON, "danger"),
+    Step("burn-in", "abandon", "abandon", "run_id", burn_in.abandon_run, _("Abandon"),
+         _("No verdict; a new run may start."), REASON, "danger"),
+    # acceptance
+    Step("acceptance", "sign", "sign_acceptance", "acceptance_id", acceptance.sign_acceptance, _("Sign the acceptance"),
+         _("Units go into service, their warranty starts, and the accepted quantity may be paid."), tone="primary"),
+    Step("acceptance", "refuse", "refuse_acceptance", "acceptance_id", acceptance.refuse_acceptance, _("Refuse"),
+         form=REASON, tone="danger"),
+    Step("acceptance", "withdraw", "withdraw_acceptance", "acceptance_id", acceptance.withdraw_acceptance,
+         _("Withdraw"), form=REASON, tone="danger"),
+    # invoice
+    Step("invoice", "match", "match_invoice", "invoice_id", invoices.match_invoice, _("Match"),
+         _("Compared with order, receipt and acceptance."), tone="primary"),
+    Step("invoice", "override", "override_invoice", "invoice_id", invoices.override_invoice, _("Override"),
+         _("Price or tax differences only; never more than was accepted."), REASON, "danger"),
+    Step("invoice", "approve", "approve_invoice", "invoice_id", invoices.approve_invoice, _("Approve for payment"),
+         tone="primary"),
+    Step("invoice", "pay", "pay_invoice", "invoice_id", invoices.pay_invoice, _("Note the payment"), tone="primary"),
+    Step("invoice", "void", "void_invoice", "invoice_id", invoices.void_invoice, _("Void"), form=REASON,
+         tone="danger"),
+    # rma
+    Step("rma", "file", "file_rma", "rma_id", rmas.file_rma, _("File with the vendor"),
+         _("The evidence is locked. A denied claim is filed again with a reason."), MAYBE, "primary"),
+    Step("rma", "authorise", "authorise_rma", "rma_id", rmas.authorise_rma, _("Vendor authorised it"),
+         form=fields.AuthoriseForm),
+    Step("rma", "deny", "deny_rma", "rma_id", rmas.deny_rma, _("Vendor denied it"), form=REASON, tone="danger"),
+    Step("rma", "ship", "ship_rma", "rma_id", rmas.ship_rma, _("Sent to the vendor"), form=fields.TrackingForm),
+    Step("rma", "receive-replacement", "receive_replacement", "rma_id", _receive_replacement,
+         _("Replacement came"), _("A new unit in the old one's place; it burns in itself."), fields.ReplacementForm,
+         "primary"),
+    Step("rma", "receive-repaired", "receive_repaired", "rma_id", rmas.receive_repaired, _("Same unit came back"),
+         _("It burns in again before it serves."), fields.RepairedForm),
+    Step("rma", "credit", "credit_rma", "rma_id", rmas.credit_rma, _("Credited"),
+         _("The unit is written off."), fields.NoteForm, "danger"),
+    Step("rma", "withdraw", "withdraw_rma", "rma_id", rmas.withdraw_rma, _("Withdraw"), form=REASON, tone="danger"),
+)  # fmt: skip
+
+# An amendment has no page of its own: it is decided on its order's.
+AMENDMENT_STEPS: tuple[Step, ...] = (
+    Step("amendment", "approve", "approve_amendment", "revision_id", orders.approve_amendment,
+         _("Approve the amendment"), tone="primary", versioned=False),
+    Step("amendment", "reject", "reject_amendment", "revision_id", orders.reject_amendment,
+         _("Reject the amendment"), form=REASON, tone="danger", versioned=False),
+)  # fmt: skip
+
+MODELS: dict[str, type[Model]] = {
+    "vendor": Vendor,
+    "rfq": Rfq,
+    "quote": Quote,
+    "award": Award,
+    "order": PurchaseOrder,
+    "delivery": Delivery,
+    "asset": Asset,
+    "burn-in": BurnInRun,
+    "acceptance": Acceptance,
+    "invoice": Invoice,
+    "rma": Rma,
+}
+BY_NAME: dict[tuple[str, str], Step] = {
+    (step.noun, step.action): step for step in (*STEPS, *AMENDMENT_STEPS)
+}
+
+
+def steps_for(user: User, noun: str, obj: Any) -> list[Step]:
+    """Steps that `user` may take on `obj` now."""
+    return [
+        step
+        for step in (*STEPS, *AMENDMENT_STEPS)
+        if step.noun == noun and step.shown and policies.can(user, step.rule, obj)
+    ]

@@ -1,0 +1,109 @@
+"""What the pages of this app share: the visible row or 404, the steps on it, and taking one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from core.errors import InputError
+from core.forms import refuse
+from core.http import SignedInRequest
+from core.models import User
+from procurement.forms.steps import BY_NAME, MODELS, Step, steps_for
+from procurement.models import OrderRevision, PurchaseOrder
+
+PAGE = 50
+
+
+def visible(user: User, noun: str, pk: int, rows: Any = None) -> Any:
+    """The row, or 404 outside what `user` may see."""
+    if noun == "amendment":
+        orders = PurchaseOrder.objects.visible_to(user)
+        return get_object_or_404(
+            OrderRevision.objects.select_related("order"), pk=pk, order__in=orders
+        )
+    model: Any = MODELS[noun]
+    queryset = (rows if rows is not None else model.objects.all()) & model.objects.visible_to(user)
+    return get_object_or_404(queryset, pk=pk)
+
+
+def version_of(request: SignedInRequest) -> int | None:
+    """The version the page was drawn with."""
+    raw = request.POST.get("version", "")
+    return int(raw) if raw.isdecimal() else None
+
+
+def buttons(user: User, noun: str, obj: Any) -> list[dict[str, Any]]:
+    """Steps for _steps.html: the dialog's id and address, and its form."""
+    return [
+        {
+            "step": step,
+            "id": f"{noun}-{obj.pk}-{step.action}",
+            "url": reverse("procurement-step", args=[noun, obj.pk, step.action]),
+            "form": step.form(auto_id=f"{noun}-{obj.pk}-{step.action}-%s") if step.form else None,
+            "version": getattr(obj, "version", ""),
+        }
+        for step in steps_for(user, noun, obj)
+    ]
+
+
+def take_step(request: SignedInRequest, noun: str, pk: int, action: str) -> HttpResponse:
+    """A page to take one step (GET), and the step itself (POST). Refusals become pages by the middleware."""
+    step = BY_NAME.get((noun, action))
+    if step is None:
+        raise Http404
+    obj = visible(request.user, noun, pk)
+    form = step.form(request.POST or None) if step.form else None
+    if request.method != "POST":
+        return _step_page(request, step, obj, form)
+    if form is not None and not form.is_valid():
+        return _step_page(request, step, obj, form)
+    values = dict(form.cleaned_data) if form else {}
+    values = {name: value for name, value in values.items() if value is not None}
+    try:
+        result = step.take(pk, by=request.user, version=version_of(request), values=values)
+    except InputError as error:
+        if form is None:
+            messages.error(request, error.message.render(_))
+            return redirect(target_of(obj))
+        refuse(form, error)
+        return _step_page(request, step, obj, form)
+    if step.action == "complete-ready":
+        passed, waiting = result
+        messages.success(
+            request,
+            _("%(n)s units passed; %(waiting)s are not ready.")
+            % {"n": len(passed), "waiting": waiting},
+        )
+    if step.action == "propose-acceptance":
+        return redirect(result)
+    return redirect(_next(request, obj))
+
+
+def _next(request: SignedInRequest, obj: Any) -> str:
+    """Back to the page the step was taken from when it is one of ours, else to the object's."""
+    path = request.POST.get("next", "")
+    return path if path.startswith("/procurement/") else target_of(obj)
+
+
+def target_of(obj: Any) -> str:
+    found = obj.order if isinstance(obj, OrderRevision) else obj
+    url: str = found.get_absolute_url()
+    return url
+
+
+def _step_page(request: SignedInRequest, step: Step, obj: Any, form: Any) -> HttpResponse:
+    context = {
+        "step": step,
+        "obj": obj,
+        "form": form,
+        "back": target_of(obj),
+        "version": getattr(obj, "version", ""),
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "procurement/step.html", context, status=status)

@@ -1,0 +1,198 @@
+"""Purchase orders: list, one order, amendments, announcing and receiving, invoices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from core.audit import trail
+from core.errors import InputError
+from core.files import download
+from core.forms import refuse
+from core.http import SignedInRequest
+from procurement import policies
+from procurement.forms.orders import AmendForm, AnnounceForm, InvoiceForm, ReceiveForm
+from procurement.models import Delivery, PurchaseOrder
+from procurement.selectors.progress import line_progress, receipt_state
+from procurement.services import deliveries, invoices, orders
+from procurement.states import DeliveryStatus, OrderStatus, RevisionStatus
+from procurement.views.common import PAGE, buttons, version_of, visible
+
+
+@require_safe
+def order_list(request: SignedInRequest) -> HttpResponse:
+    rows = PurchaseOrder.objects.visible_to(request.user).select_related("vendor", "issued_by")
+    state = request.GET.get("state", "")
+    if state in OrderStatus.values:
+        rows = rows.filter(status=state)
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    progress = list(line_progress(*page.object_list).values())
+    context = {
+        "page": page,
+        "rows": [
+            (order, receipt_state(order, [p for p in progress if p.line.order_id == order.pk]))
+            for order in page.object_list
+        ],
+        "state": state,
+        "states": OrderStatus.choices,
+        "may_read": policies.reads_prices(request.user, ()),
+    }
+    return render(request, "procurement/order_list.html", context)
+
+
+@require_safe
+def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    order = visible(
+        request.user, "order", pk,
+        PurchaseOrder.objects.select_related(
+            "vendor", "quote__vendor", "quote__rfq", "issued_by", "document", "award__rfq"
+        ),
+    )  # fmt: skip
+    may_read = policies.can_read_order_prices(request.user, order)
+    progress = list(line_progress(order).values())
+    revisions = list(order.revisions.select_related("proposed_by", "decided_by", "order"))
+    proposed = next((r for r in revisions if r.status == RevisionStatus.PROPOSED), None)
+    totals = order.totals([row.line for row in progress])
+    context: dict[str, Any] = {
+        "order": order,
+        "may_read": may_read,
+        "lines": list(zip(progress, totals.lines, strict=True)),
+        "totals": totals if may_read else None,
+        "receipt": receipt_state(order, progress),
+        "revisions": revisions,
+        "proposed": proposed,
+        "amendment_steps": buttons(request.user, "amendment", proposed) if proposed else [],
+        "deliveries": order.deliveries.select_related("vendor", "received_by"),
+        "expected": order.deliveries.filter(status=DeliveryStatus.EXPECTED).select_related(
+            "vendor"
+        ),
+        "invoices": order.invoices.all() if may_read else [],
+        "may_amend": policies.can(request.user, "amend", order) and proposed is None,
+        "may_announce": policies.can(request.user, "announce", order),
+        "may_receive": policies.can(request.user, "receive", order),
+        "may_invoice": policies.can(request.user, "capture_invoice", order),
+        "steps": buttons(request.user, "order", order),
+        "trail": trail(order, *revisions)[:60],
+    }
+    return render(request, "procurement/order_detail.html", context)
+
+
+def order_amend(request: SignedInRequest, pk: int) -> HttpResponse:
+    order = visible(request.user, "order", pk)
+    policies.require_action(request.user, "amend", order)
+    form = AmendForm(request.POST or None, order=order)
+    if request.method == "POST" and form.is_valid():
+        try:
+            orders.propose_amendment(
+                order_id=pk,
+                by=request.user,
+                version=version_of(request),
+                **form.service_arguments(),
+            )
+        except InputError as error:
+            form.refuse_input(error)
+        else:
+            messages.success(request, _("The amendment is proposed. A second person decides."))
+            return redirect(order)
+    return _lines_page(request, order, form, _("Amend the order"), _("Propose the amendment"))
+
+
+def order_announce(request: SignedInRequest, pk: int) -> HttpResponse:
+    order = visible(request.user, "order", pk)
+    policies.require_action(request.user, "announce", order)
+    form = AnnounceForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            delivery = deliveries.announce_delivery(
+                order_id=pk, by=request.user, **form.cleaned_data
+            )
+        except InputError as error:
+            refuse(form, error)
+        else:
+            return redirect(delivery)
+    context = {
+        "order": order,
+        "form": form,
+        "title": _("Announce a delivery"),
+        "submit": _("Announce"),
+    }
+    return render(
+        request, "procurement/order_form.html", context, status=422 if request.POST else 200
+    )
+
+
+def order_receive(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Count a delivery on the dock; `?delivery=` is one that was announced."""
+    order = visible(request.user, "order", pk)
+    policies.require_action(request.user, "receive", order)
+    announced = request.GET.get("delivery", "")
+    delivery = None
+    if announced.isdecimal():
+        delivery = get_object_or_404(
+            Delivery.objects.filter(order=order, status=DeliveryStatus.EXPECTED), pk=int(announced)
+        )
+    form = ReceiveForm(request.POST or None, order=order, delivery=delivery)
+    if request.method == "POST" and form.is_valid():
+        try:
+            received = deliveries.receive_delivery(
+                order_id=pk,
+                by=request.user,
+                version=version_of(request),
+                **form.service_arguments(),
+            )
+        except InputError as error:
+            form.refuse_input(error)
+        else:
+            messages.success(request, _("The delivery is received."))
+            return redirect(received)
+    return _lines_page(
+        request, order, form, _("Receive a delivery"), _("Post the receipt"),
+        version=delivery.version if delivery else "",
+    )  # fmt: skip
+
+
+def order_invoice(request: SignedInRequest, pk: int) -> HttpResponse:
+    order = visible(request.user, "order", pk)
+    policies.require_action(request.user, "capture_invoice", order)
+    form = InvoiceForm(request.POST or None, request.FILES or None, order=order)
+    if request.method == "POST" and form.is_valid():
+        try:
+            invoice = invoices.capture_invoice(
+                order_id=pk, by=request.user, **form.service_arguments()
+            )
+        except InputError as error:
+            form.refuse_input(error)
+        else:
+            return redirect(invoice)
+    return _lines_page(request, order, form, _("Capture an invoice"), _("Capture"), version="")
+
+
+def _lines_page(
+    request: SignedInRequest, order: PurchaseOrder, form: Any, title: str, submit: str,
+    version: Any = None,
+) -> HttpResponse:  # fmt: skip
+    context = {
+        "order": order,
+        "form": form,
+        "title": title,
+        "submit": submit,
+        "version": order.version if version is None else version,
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "procurement/order_lines_form.html", context, status=status)
+
+
+@require_safe
+def order_document(request: SignedInRequest, pk: int) -> HttpResponseBase:
+    """The order as it was sent to the vendor."""
+    order = visible(request.user, "order", pk, PurchaseOrder.objects.select_related("document"))
+    if order.document is None or not policies.can_read_order_prices(request.user, order):
+        raise Http404
+    return download(order.document)

@@ -1,0 +1,119 @@
+"""Quotes: entered on a vendor's behalf, and read by those who may."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from core.audit import trail
+from core.errors import InputError
+from core.files import download
+from core.forms import refuse
+from core.http import SignedInRequest
+from procurement import policies
+from procurement.forms.quotes import LineForms, QuoteForm, WarrantyForm, lines_of
+from procurement.models import Quote
+from procurement.services import quotes
+from procurement.views.common import buttons, visible
+from procurement.warranty_rules import red_flags
+
+
+def quote_create(request: SignedInRequest, pk: int) -> HttpResponse:
+    """A quote on an RFQ: head, lines, warranty terms and the vendor's own file."""
+    rfq = visible(request.user, "rfq", pk)
+    policies.require_action(request.user, "record_quote", rfq)
+    data = request.POST or None
+    vendor = request.GET.get("vendor")
+    known = next(
+        (i.vendor for i in rfq.invitations.select_related("vendor") if str(i.vendor_id) == vendor),
+        None,
+    )
+    head = QuoteForm(
+        data, request.FILES or None, rfq=rfq,
+        initial={"vendor": vendor, "currency": known.currency if known else None,
+                 "payment_terms": known.payment_terms if known else ""},
+    )  # fmt: skip
+    asked = list(rfq.lines.all())
+    lines = LineForms(
+        data, prefix="lines", form_kwargs={"rfq": rfq},
+        initial=[
+            {"rfq_line": line.position, "kind": "accelerator", "quantity": None,
+             "accelerators_per_item": 1, "serialised": True, "unit": "pcs"}
+            for line in asked
+        ],
+    )  # fmt: skip
+    warranty = WarrantyForm(
+        data, initial={"months": rfq.warranty_months, "start_trigger": rfq.warranty_start}
+    )
+    if request.method == "POST" and all([head.is_valid(), lines.is_valid(), warranty.is_valid()]):
+        try:
+            quote = quotes.record_quote(
+                rfq_id=pk,
+                by=request.user,
+                lines=lines_of(lines),
+                warranty=warranty.cleaned_data,
+                **head.service_arguments(),
+            )
+        except InputError as error:
+            refuse(head, error)
+        else:
+            messages.success(request, _("The quote is recorded."))
+            return redirect(quote)
+    context = {"rfq": rfq, "head": head, "lines": lines, "warranty": warranty}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "procurement/quote_form.html", context, status=status)
+
+
+@require_safe
+def quote_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    quote = visible(
+        request.user, "quote", pk, Quote.objects.select_related("rfq", "vendor", "warranty")
+    )
+    may_read = policies.can_read_prices(request.user, quote.rfq)
+    lines = (
+        list(quote.lines.prefetch_related("breaks").select_related("rfq_line")) if may_read else []
+    )
+    totals = quote.totals() if may_read else None
+    context = {
+        "quote": quote,
+        "may_read": may_read,
+        "lines": list(zip(lines, totals.lines, strict=True)) if totals else [],
+        "totals": totals,
+        "flags": red_flags(quote.warranty.terms(quote.rfq.warranty_months)) if may_read else (),
+        "warranty": [
+            (field.verbose_name, _value(quote.warranty, field))
+            for field in quote.warranty._meta.concrete_fields
+            if field.name not in ("id", "quote")
+        ]
+        if may_read
+        else [],
+        "attachments": quote.attachments.select_related("file"),
+        "versions": quote.rfq.quotes.filter(vendor=quote.vendor).select_related("vendor", "rfq"),
+        "steps": buttons(request.user, "quote", quote),
+        "trail": trail(quote)[:40],
+    }  # fmt: skip
+    return render(request, "procurement/quote_detail.html", context)
+
+
+def _value(row: object, field: object) -> str:
+    name = field.name  # type: ignore[attr-defined]
+    shown = getattr(row, f"get_{name}_display", None)
+    value = shown() if shown else getattr(row, name)
+    if value is None or value == "":
+        return _("not stated")
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
+    return str(value)
+
+
+@require_safe
+def quote_file(request: SignedInRequest, pk: int, attachment: int) -> HttpResponseBase:
+    """A vendor's paper: it holds prices, so it is read by those who may read prices."""
+    quote = visible(request.user, "quote", pk, Quote.objects.select_related("rfq"))
+    if not policies.can_read_prices(request.user, quote.rfq):
+        raise Http404
+    return download(get_object_or_404(quote.attachments.select_related("file"), pk=attachment).file)

@@ -1,0 +1,159 @@
+"""RFQs: list, make, change, one RFQ, its comparison and award."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Count, Q
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from core.audit import trail
+from core.errors import InputError
+from core.forms import refuse
+from core.http import SignedInRequest
+from core.roles import Role, has_role_anywhere
+from procurement import policies
+from procurement.forms.rfqs import AwardForm, RfqForm
+from procurement.models import PurchasingPolicy, Rfq
+from procurement.selectors.comparison import COMPARED, compare
+from procurement.services import awards, rfqs
+from procurement.states import AwardStatus, QuoteStatus, RfqStatus
+from procurement.views.common import PAGE, buttons, version_of, visible
+
+
+@require_safe
+def rfq_list(request: SignedInRequest) -> HttpResponse:
+    rows = (
+        Rfq.objects.visible_to(request.user)
+        .select_related("owner")
+        .annotate(
+            received=Count(
+                "quotes", filter=Q(quotes__status__in=COMPARED), distinct=True
+            ),
+            invited=Count("invitations", distinct=True),
+        )
+    )  # fmt: skip
+    state = request.GET.get("state", "")
+    if state in RfqStatus.values:
+        rows = rows.filter(status=state)
+    context = {
+        "page": Paginator(rows, PAGE).get_page(request.GET.get("page")),
+        "state": state,
+        "states": RfqStatus.choices,
+        "may_create": has_role_anywhere(request.user, Role.PROCUREMENT),
+    }
+    return render(request, "procurement/rfq_list.html", context)
+
+
+def rfq_create(request: SignedInRequest) -> HttpResponse:
+    """From approved requests; `?request=` preselects one."""
+    if not has_role_anywhere(request.user, Role.PROCUREMENT):
+        raise Http404
+    asked = [int(pk) for pk in request.GET.getlist("request") if pk.isdecimal()]
+    form = RfqForm(request.POST or None, user=request.user, initial={"requests": asked})
+    if request.method == "POST" and form.is_valid():
+        try:
+            rfq = rfqs.create_rfq(by=request.user, **form.service_arguments())
+        except InputError as error:
+            refuse(form, error)
+        else:
+            messages.success(request, _("The RFQ is drafted. Publish it when it is complete."))
+            return redirect(rfq)
+    return _form(request, form)
+
+
+def rfq_edit(request: SignedInRequest, pk: int) -> HttpResponse:
+    rfq = visible(request.user, "rfq", pk)
+    policies.require_action(request.user, "edit", rfq)
+    form = RfqForm(request.POST or None, user=request.user, rfq=rfq)
+    if request.method == "POST" and form.is_valid():
+        try:
+            rfqs.update_rfq(
+                rfq_id=pk, by=request.user, version=version_of(request), **form.service_arguments()
+            )
+        except InputError as error:
+            refuse(form, error)
+        else:
+            return redirect(rfq)
+    return _form(request, form, rfq)
+
+
+def _form(request: SignedInRequest, form: RfqForm, rfq: Rfq | None = None) -> HttpResponse:
+    return render(
+        request,
+        "procurement/rfq_form.html",
+        {"form": form, "rfq": rfq},
+        status=422 if request.method == "POST" else 200,
+    )
+
+
+@require_safe
+def rfq_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    rfq = visible(request.user, "rfq", pk, Rfq.objects.select_related("owner"))
+    may_read = policies.can_read_prices(request.user, rfq)
+    quotes = list(
+        rfq.quotes.exclude(status=QuoteStatus.SUPERSEDED)
+        .select_related("vendor", "rfq")
+        .prefetch_related("lines")
+    )
+    award = (
+        rfq.awards.exclude(status=AwardStatus.WITHDRAWN)
+        .select_related("proposed_by", "decided_by", "rfq")
+        .first()
+    )
+    context: dict[str, Any] = {
+        "rfq": rfq,
+        "lines": rfq.lines.select_related("request__team"),
+        "criteria": rfq.criteria.all(),
+        "invitations": rfq.invitations.select_related("vendor"),
+        "answered": {quote.vendor_id for quote in quotes},
+        "quotes": [(quote, quote.totals() if may_read else None) for quote in quotes],
+        "may_read": may_read,
+        "may_quote": policies.can(request.user, "record_quote", rfq),
+        "may_edit": policies.can(request.user, "edit", rfq),
+        "may_compare": may_read and bool(quotes),
+        "award": award,
+        "award_steps": buttons(request.user, "award", award) if award and may_read else [],
+        "orders": rfq.awards.none() if award is None else award.orders.select_related("vendor"),
+        "openings": rfq.openings.select_related("person"),
+        "openers": PurchasingPolicy.current().openers if rfq.sealed else 1,
+        "steps": buttons(request.user, "rfq", rfq),
+        "trail": trail(rfq, *([award] if award else []))[:60],
+    }
+    return render(request, "procurement/rfq_detail.html", context)
+
+
+def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Quotes side by side; the award is proposed from here."""
+    rfq = visible(request.user, "rfq", pk, Rfq.objects.select_related("owner"))
+    if not policies.can_read_prices(request.user, rfq):
+        raise Http404
+    comparison = compare(rfq)
+    may_award = policies.can(request.user, "propose_award", rfq) and not rfq.awards.filter(
+        status=AwardStatus.PROPOSED
+    )
+    form = AwardForm(request.POST or None, rows=comparison.rows) if may_award else None
+    if request.method == "POST":
+        policies.require_action(request.user, "propose_award", rfq)
+        if form is not None and form.is_valid():
+            try:
+                awards.propose_award(
+                    rfq_id=pk,
+                    quote_id=int(form.cleaned_data["quote"]),
+                    reason=form.cleaned_data["reason"],
+                    by=request.user,
+                    version=version_of(request),
+                )
+            except InputError as error:
+                refuse(form, error)
+            else:
+                messages.success(request, _("The award is proposed. A second person decides."))
+                return redirect(rfq)
+    context = {"rfq": rfq, "comparison": comparison, "form": form}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "procurement/rfq_compare.html", context, status=status)
