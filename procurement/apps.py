@@ -3,3 +3,8 @@ from django.apps import AppConfig
 
 class ProcurementConfig(AppConfig):
     name = "procurement"
+
+    def ready(self) -> None:
+        from procurement.labels import name_own
+
+        name_own()

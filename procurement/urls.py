@@ -1,5 +1,5 @@
 """Addresses of this app: one list per part."""
 
-from procurement.routes import reviews
+from procurement.routes import buying, reviews
 
-urlpatterns = [*reviews.pages]
+urlpatterns = [*buying.pages, *reviews.pages]

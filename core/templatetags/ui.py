@@ -60,6 +60,16 @@ def money(value: Money | Decimal | None, currency: str = "") -> str:
 
 
 @register.filter
+def exact(value: Decimal | str | int | None) -> str:
+    """A counted quantity or a unit price as it is: grouped, no places but those that count. A dash when unknown."""
+    if value is None:
+        return "–"
+    plain = f"{Decimal(value).normalize():f}"
+    places = len(plain.partition(".")[2])
+    return number_format(Decimal(plain), decimal_pos=places, use_l10n=True, force_grouping=True)
+
+
+@register.filter
 def quantity(value: float | None, unit: str = "") -> str:
     """A figure in the unit a person would use: `3.35 TB/s`, `600 tokens`, `1.50 T tokens`, `24,000.00 CNY`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -18,6 +19,11 @@ from procurement.selectors.progress import LineProgress, line_progress
 from procurement.serials import parse_units, split_list
 
 YES_NO = [("", _("not looked at")), ("yes", _("Yes")), ("no", _("No"))]
+
+
+def plain(value: Decimal) -> str:
+    """As a person writes it: no exponent, no places that say nothing."""
+    return f"{value.normalize():f}"
 
 
 def _tri(value: str) -> bool | None:
@@ -115,7 +121,7 @@ class ReceiveForm(LineFields):
         fields: dict[str, forms.Field] = {
             "quantity": forms.DecimalField(
                 label=_("Items that came"), min_value=0, max_digits=14, decimal_places=3,
-                required=False, initial=row.open.normalize(),
+                required=False, initial=plain(row.open),
             ),
         }  # fmt: skip
         if row.line.serialised:
@@ -175,11 +181,11 @@ class AmendForm(LineFields):
         return {
             "quantity": forms.DecimalField(
                 label=_("Quantity"), min_value=0, max_digits=14, decimal_places=3,
-                initial=row.line.quantity.normalize(),
+                initial=plain(row.line.quantity),
             ),
             "unit_price": forms.DecimalField(
                 label=_("Unit price"), min_value=0, max_digits=20, decimal_places=6,
-                initial=row.line.unit_price.normalize(),
+                initial=plain(row.line.unit_price),
             ),
         }  # fmt: skip
 
@@ -216,15 +222,15 @@ class InvoiceForm(LineFields):
         return {
             "quantity": forms.DecimalField(
                 label=_("Quantity invoiced"), min_value=0, max_digits=14, decimal_places=3,
-                required=False, initial=row.payable.normalize(),
+                required=False, initial=plain(row.payable),
             ),
             "unit_price": forms.DecimalField(
                 label=_("Unit price"), min_value=0, max_digits=20, decimal_places=6,
-                initial=row.line.unit_price.normalize(),
+                initial=plain(row.line.unit_price),
             ),
             "tax_percent": forms.DecimalField(
                 label=_("Tax rate (%)"), min_value=0, max_value=100, decimal_places=3,
-                initial=(row.line.tax_rate * 100).normalize(),
+                initial=plain(row.line.tax_rate * 100),
             ),
         }  # fmt: skip
 

@@ -153,8 +153,19 @@ class BurnInRun(Versioned):
 
     @property
     def covered_share(self) -> float:
-        """Share of the required time that evidence covers, at most 1. [1]"""
+        """Share of the required time that evidence covers, at most 1; 1 where no time is required. [1]"""
+        if not self.required_seconds:
+            return 1.0
         return min(self.covered_seconds / self.required_seconds, 1.0)
+
+    @property
+    def covered_hours(self) -> str:
+        """To the tenth, rounded down: 71.99 h are not 72."""
+        return f"{self.covered_seconds // 360 / 10:.1f}"
+
+    @property
+    def required_hours(self) -> str:
+        return f"{self.required_seconds // 360 / 10:g}"
 
 
 class ItemResult(models.TextChoices):

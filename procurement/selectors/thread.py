@@ -77,6 +77,18 @@ class Thread:
     objects: tuple[Any, ...]  # rows of the thread, for its trail
 
     @property
+    def received_text(self) -> str:
+        return str(self.received)
+
+    @property
+    def accepted_text(self) -> str:
+        return str(self.accepted)
+
+    @property
+    def hours_text(self) -> str:
+        return f"{self.gpu_hours:,.1f}"
+
+    @property
     def current(self) -> Stage | None:
         """The stage it is at; None when it came to its end."""
         return next((stage for stage in self.stages if stage.state in (CURRENT, FAILED)), None)

@@ -34,6 +34,7 @@ def delivery_list(request: SignedInRequest) -> HttpResponse:
         Delivery.objects.visible_to(request.user)
         .select_related("order", "vendor", "received_by")
         .annotate(units=Count("lines__assets", distinct=True))
+        .order_by("-id")
     )
     state = request.GET.get("state", "")
     if state in DeliveryStatus.values:

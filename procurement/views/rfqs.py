@@ -38,6 +38,7 @@ def rfq_list(request: SignedInRequest) -> HttpResponse:
             invited=Count("invitations", distinct=True),
         )
     )  # fmt: skip
+    rows = rows.order_by("-id")
     state = request.GET.get("state", "")
     if state in RfqStatus.values:
         rows = rows.filter(status=state)

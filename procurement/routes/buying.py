@@ -1,0 +1,45 @@
+"""Addresses of buying and proving: vendors to accepted cards."""
+
+from django.urls import path
+
+from procurement.views import assets, common, deliveries, orders, quotes, rfqs, vendors
+
+pages = [
+    path("steps/<slug:noun>/<int:pk>/<slug:action>/", common.take_step, name="procurement-step"),
+    path("threads/<int:pk>/", assets.thread, name="request-thread"),
+    path("vendors/", vendors.vendor_list, name="vendor-list"),
+    path("vendors/new/", vendors.vendor_create, name="vendor-create"),
+    path("vendors/<int:pk>/", vendors.vendor_detail, name="vendor-detail"),
+    path("vendors/<int:pk>/edit/", vendors.vendor_edit, name="vendor-edit"),
+    path("rfqs/", rfqs.rfq_list, name="rfq-list"),
+    path("rfqs/new/", rfqs.rfq_create, name="rfq-create"),
+    path("rfqs/<int:pk>/", rfqs.rfq_detail, name="rfq-detail"),
+    path("rfqs/<int:pk>/edit/", rfqs.rfq_edit, name="rfq-edit"),
+    path("rfqs/<int:pk>/compare/", rfqs.rfq_compare, name="rfq-compare"),
+    path("rfqs/<int:pk>/quotes/new/", quotes.quote_create, name="quote-create"),
+    path("quotes/<int:pk>/", quotes.quote_detail, name="quote-detail"),
+    path("quotes/<int:pk>/files/<int:attachment>/", quotes.quote_file, name="quote-file"),
+    path("orders/", orders.order_list, name="order-list"),
+    path("orders/<int:pk>/", orders.order_detail, name="order-detail"),
+    path("orders/<int:pk>/amend/", orders.order_amend, name="order-amend"),
+    path("orders/<int:pk>/announce/", orders.order_announce, name="order-announce"),
+    path("orders/<int:pk>/receive/", orders.order_receive, name="order-receive"),
+    path("orders/<int:pk>/invoices/new/", orders.order_invoice, name="order-invoice"),
+    path("orders/<int:pk>/document/", orders.order_document, name="order-document"),
+    path("deliveries/", deliveries.delivery_list, name="delivery-list"),
+    path("deliveries/<int:pk>/", deliveries.delivery_detail, name="delivery-detail"),
+    path("deliveries/<int:pk>/burn-in/", deliveries.delivery_burn_in, name="delivery-burn-in"),
+    path("deliveries/<int:pk>/burn-in/items/", deliveries.burn_in_items, name="burn-in-items"),
+    path("deliveries/<int:pk>/evidence/", deliveries.evidence_upload, name="evidence-upload"),
+    path("burn-in/<int:pk>/", deliveries.run_detail, name="run-detail"),
+    path("evidence/<int:pk>/", deliveries.evidence_detail, name="evidence-detail"),
+    path("evidence/<int:pk>/file/", deliveries.evidence_file, name="evidence-file"),
+    path("acceptances/<int:pk>/", deliveries.acceptance_detail, name="acceptance-detail"),
+    path("assets/", assets.asset_list, name="asset-list"),
+    path("assets/<int:pk>/", assets.asset_detail, name="asset-detail"),
+    path("rmas/", assets.rma_list, name="rma-list"),
+    path("rmas/<int:pk>/", assets.rma_detail, name="rma-detail"),
+    path("rmas/<int:pk>/evidence/", assets.rma_evidence, name="rma-evidence"),
+    path("invoices/<int:pk>/", assets.invoice_detail, name="invoice-detail"),
+    path("invoices/<int:pk>/file/", assets.invoice_file, name="invoice-file"),
+]
