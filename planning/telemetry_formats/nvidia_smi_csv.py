@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ _RENAMED = {
 _UNIT = re.compile(r"\s*\[[^\]]{1,8}\]\s*$")
 _NAME = re.compile(r"^[a-z][a-z0-9_.]{1,80}$")
 _DECIMAL_COMMA = re.compile(r"^-?\d+,\d+(?:\s*[A-Za-z%]+)?$")
+_DECIMAL_POINT = re.compile(r"^-?\d+\.\d+(?:\s*[A-Za-z%]+)?$")
 _COLUMN_SIGNS = ("index", "uuid", "name", "serial", "timestamp", "pci.bus_id", "driver_version")
 
 
@@ -52,6 +54,7 @@ class Layout:
     headers: int = 0
     old_names: bool = False
     decimal_commas: int = 0
+    decimal_points: int = 0
 
 
 def rows(lines: Iterable[tuple[int, str, str | None]], layout: Layout) -> Iterator[Row | Remark]:
@@ -70,8 +73,9 @@ def rows(lines: Iterable[tuple[int, str, str | None]], layout: Layout) -> Iterat
         if not layout.columns or len(cells) < 2 or len(cells) > len(layout.columns):
             yield Remark(number, stripped[:1000], host)
             continue
-        if layout.delimiter != ",":
-            layout.decimal_commas += sum(bool(_DECIMAL_COMMA.match(cell)) for cell in cells)
+        layout.decimal_commas += sum(bool(_DECIMAL_COMMA.match(cell)) for cell in cells)
+        layout.decimal_points += sum(bool(_DECIMAL_POINT.match(cell)) for cell in cells)
+        cells = [c.replace(",", ".") if _DECIMAL_COMMA.match(c) else c for c in cells]
         yield Row(
             number,
             dict(zip(layout.columns, cells, strict=False)),
@@ -100,7 +104,10 @@ def _renamed(name: str) -> str:
 
 
 def _split(text: str, delimiter: str) -> list[str]:
-    return [cell.strip().strip('"').strip() for cell in text.split(delimiter)]
+    if '"' in text:  # the tool quotes nothing, a spreadsheet does
+        text_cells = next(csv.reader([text], delimiter=delimiter), [])
+        return [cell.strip() for cell in text_cells]
+    return [cell.strip() for cell in text.split(delimiter)]
 
 
 def moment(text: str | None) -> datetime | None:

@@ -38,7 +38,9 @@ class Job:
     end: datetime | None
     elapsed_s: float | None
     planned_s: float | None
-    gpus: int  # 0 for a job that asked for none
+    gpus: (
+        int | None
+    )  # 0 for a job that asked for none; None when the list of resources is missing or cut off
     number: int
 
     @property
@@ -174,7 +176,7 @@ def _job(header: tuple[str, ...], cells: list[str], line: int, facts: SacctFacts
     )  # fmt: skip
 
 
-def _gpus(row: dict[str, str], facts: SacctFacts) -> int:
+def _gpus(row: dict[str, str], facts: SacctFacts) -> int | None:
     """Typed and untyped entries of one TRES list are the same cards: the untyped total counts."""
     for column in ("AllocTRES", "ReqTRES"):
         text = row.get(column) or ""
@@ -188,7 +190,8 @@ def _gpus(row: dict[str, str], facts: SacctFacts) -> int:
         counts = _OLD_GRES.findall(row.get(column) or "")
         if counts:
             return sum(map(int, counts)) * int(number(row.get("NNodes")) or 1)
-    return 0
+    lists = [row[c] for c in ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES") if row.get(c)]
+    return 0 if lists and not any(text.endswith("+") for text in lists) else None
 
 
 def duration_s(text: str | None) -> float | None:

@@ -17,11 +17,12 @@ _LABEL = re.compile(
     r"^ {0,3}([A-Za-z0-9][\w.-]{0,63}): ?(?=\S|$)|^ {0,3}([A-Za-z0-9][\w.-]{0,63}): "
 )
 _ANY_LABEL = re.compile(r"^(?:\[\d{1,6},\d{1,7}\]<std\w{3,4}>: ?|[A-Za-z0-9][\w.-]{0,63}: ?|> )")
+# A host's name has a digit, a hyphen or a point: a bare word between equals signs is a heading of the tool.
 _BANNER = re.compile(
-    r"^(?:={3,}|#{3,})\s*([A-Za-z][\w.-]{0,63})\s*(?:={3,}|#{3,})$|^==> (\S{1,200}) <==$"
+    r"^(?:={3,}|#{3,})\s*([A-Za-z](?=[\w.-]*[\d.-])[\w.-]{0,63})\s*(?:={3,}|#{3,})$|^==> (\S{1,200}) <==$"
 )
 _RULE = re.compile(r"^-{5,}$")
-_NODES = re.compile(r"^[A-Za-z][\w.,\[\]-]{0,200}(?: \(\d+\))?$")
+_NODES = re.compile(r"^[A-Za-z](?=[^ ]*[\d.-])[\w.,\[\]-]{0,200}(?: \(\d+\))?$")
 _NOT_HOSTS = {
     "gpu",
     "warning",

@@ -36,8 +36,27 @@ def finish(report: Report, source: Source, formats: list[str]) -> Evidence:
                 tools=", ".join(formats),
             ),
         )
+    _check_hosts(report)
     _check_order(report)
     return report.freeze()
+
+
+def _check_hosts(report: Report) -> None:
+    """One card cannot be in two servers: such a file was copied or its hosts were mixed up."""
+    places: dict[str, set[str]] = {}
+    for device in report.devices.values():
+        for identity in (device.serial, device.uuid):
+            if identity and device.host:
+                places.setdefault(identity, set()).add(device.host)
+    for device in report.devices.values():
+        for identity in (device.serial, device.uuid):
+            if identity and len(places.get(identity, ())) > 1:
+                device.note(
+                    Verdict.FAIL,
+                    "same_card_on_two_hosts",
+                    msg("%(identity)s is shown by several hosts.", identity=identity),
+                    value=identity,
+                )
 
 
 def _check_order(report: Report) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,6 +40,7 @@ class KernelLine:
     seconds: float | None
     form: str  # monotonic, dmesg -T, syslog, iso, journal
     repeated: int = 0  # times that the line before is said to have come again
+    zoned: bool = False  # `seconds` is since 1970 UTC
 
 
 def kernel_lines(document: Document) -> Iterator[KernelLine]:
@@ -74,14 +75,18 @@ def _plain(line: HostLine, text: str) -> KernelLine:
             line, found[2], found[3], stamp.moment.timestamp() if stamp else None, "syslog"
         )
     if found := _ISO.match(text):
-        rest = found[2]
-        host, _, message = rest.partition(" ")
-        if host.endswith(":") or not message:  # dmesg --time-format iso: no host
-            return KernelLine(line.number, line.host, rest, True, _moment(found[1]), "iso")
-        return _tagged(line, host, message, _moment(found[1]), "iso")
+        zoned = bool(re.search(r"(?:Z|[+-]\d{2}:?\d{2})$", found[1]))
+        return replace(_iso(line, found[2], _moment(found[1])), zoned=zoned)
     return KernelLine(
         line.number, line.host, text, text.startswith(("NVRM:", "nvidia-nvswitch")), None, "bare"
     )
+
+
+def _iso(line: HostLine, rest: str, seconds: float | None) -> KernelLine:
+    host, _, message = rest.partition(" ")
+    if host.endswith(":") or not message:  # dmesg --time-format iso: no host
+        return KernelLine(line.number, line.host, rest, True, seconds, "iso")
+    return _tagged(line, host, message, seconds, "iso")
 
 
 def _tagged(line: HostLine, host: str, rest: str, seconds: float | None, form: str) -> KernelLine:
@@ -127,6 +132,7 @@ def _journal(line: HostLine, text: str) -> KernelLine | None:
         kernel,
         int(micro) / 1e6 if micro.isdigit() and len(micro) < 20 else None,
         "journal",
+        zoned=True,
     )
 
 

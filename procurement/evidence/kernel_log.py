@@ -63,6 +63,7 @@ class _State:
     cut: int | None = None
     last_number: int = 0
     clock: dict[tuple[str | None, str], float] = field(default_factory=dict)
+    absolute: tuple[float, float] | None = None  # first and last moment whose zone is known
 
 
 def read(document: Document, context: EvidenceContext) -> Report:
@@ -90,6 +91,9 @@ def _clock(report: Report, state: _State, each: KernelLine) -> None:
         report.hosts.append(each.host)
     if each.seconds is None or each.form == "monotonic":
         return
+    if each.zoned:
+        low, high = state.absolute or (each.seconds, each.seconds)
+        state.absolute = (min(low, each.seconds), max(high, each.seconds))
     key = (each.host, each.form)
     if each.seconds < state.clock.get(key, each.seconds) - 3600 and each.form != "syslog":
         report.unproven("clock_backwards", msg("The clock of the log runs backwards."))
@@ -270,10 +274,16 @@ def _finish(report: Report, state: _State) -> None:
     report.variant = ", ".join(sorted(state.forms))
     _cautions(report, state)
     if not report.devices and not report.findings:
-        if state.boots and report.complete is not False:
+        window = report.context.window
+        if (
+            window
+            and state.absolute
+            and state.absolute[0] <= window[0]
+            and state.absolute[1] >= window[1]
+        ):
             report.caution(
-                "covers_since_boot",
-                msg("The log begins with a boot and holds no error of a card or a switch."),
+                "covers_window",
+                msg("The log covers the burn-in and holds no error of a card or a switch."),
             )
         else:
             report.unproven(

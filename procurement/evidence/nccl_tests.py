@@ -263,6 +263,11 @@ def _correctness(report: Report, run: _Run) -> bool:
         )
     validated = run.header is None or run.header[7] != "0"
     if untested or not validated:
+        report.note_all(
+            Verdict.INCONCLUSIVE,
+            "not_validated",
+            msg("Validation was off: nothing shows that its results are right."),
+        )
         report.unproven(
             "not_validated",
             msg("Validation was off: whether the results are right was not tested."),

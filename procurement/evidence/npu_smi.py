@@ -92,7 +92,10 @@ def read(document: Document, context: EvidenceContext) -> Report:
         report.incomplete(
             "table_cut", msg("The table of processes at the end is missing: the file is cut off.")
         )
-    if mentioned - npus or (npus and npus != set(range(max(npus) + 1))):
+    # Training cards count from 0 without a gap; inference cards are numbered by their slot.
+    slots = any(log.model and log.model.startswith("310") for log in report.devices.values())
+    gaps = bool(npus) and not slots and npus != set(range(max(npus) + 1))
+    if mentioned - npus or gaps:
         report.incomplete(
             "npus_missing", msg("The numbers of the cards have gaps: some rows are missing.")
         )

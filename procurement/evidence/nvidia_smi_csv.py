@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ _REASON_COLUMNS = {
     "clocks_event_reasons.sw_thermal_slowdown": 0x20,
     "clocks_event_reasons.sw_power_cap": 0x4,
 }
+_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LOADED_PERCENT = 90
 _MAX_INTERVALS = 10_000
 
@@ -82,7 +84,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
             if (
                 not judge_remark(report, item.text, item.number, item.host)
                 and not layout.columns
-                and len(headless) < 1000
+                and len(headless) < 20_000
             ):
                 headless.append(item)
             continue
@@ -237,22 +239,16 @@ def _judge(
     if layout.old_names:
         report.variant += ", old column names"
     if not layout.columns:
-        report.unproven(
-            "no_header",
-            msg(
-                "The header is missing: the order of the columns is unknown. Add the command line."
-            ),
-        )
-        report.complete = None
-        for item in headless:
-            if classify(item.text) is Cell.FAULT:
-                judge_remark(report, item.text, item.number, item.host, force=True)
-    if layout.decimal_commas or layout.delimiter != ",":
+        _judge_headless(report, headless, counts)
+    if layout.decimal_commas and layout.decimal_points:
         report.unproven(
             "edited_by_spreadsheet",
-            msg(
-                "The separator or decimal commas show that a spreadsheet saved this file again: ask for the original."
-            ),
+            msg("Decimal commas and points are mixed: the file was edited. Ask for the original."),
+        )
+    elif layout.decimal_commas or layout.delimiter != ",":
+        report.review_needed(
+            "edited_by_spreadsheet",
+            msg("The separator or decimal commas show that a spreadsheet saved this file again."),
         )
     if counts["short_rows"]:
         report.incomplete(
@@ -260,6 +256,37 @@ def _judge(
         )
     _judge_time(report, series, intervals)
     _describe(report, series, counts)
+
+
+def _judge_headless(report: Report, lines: list[Remark], counts: Counter[str]) -> None:
+    """Rows without a header: only who is named and what does not answer can be told."""
+    report.complete = None
+    report.unproven(
+        "no_header",
+        msg("The header is missing: the order of the columns is unknown. Add the command line."),
+    )
+    for item in lines:
+        found = _UUID.search(item.text)
+        fault = classify(item.text) is Cell.FAULT
+        if found:
+            counts["rows"] += 1
+            counts["non_csv_lines"] -= 1
+            log = report.device((item.host, found[0]), host=item.host, uuid=found[0])
+            log.note(
+                Verdict.INCONCLUSIVE,
+                "no_header",
+                msg("Its figures have no names."),
+                where=line(item.number),
+            )
+            if fault:
+                log.note(
+                    Verdict.FAIL,
+                    "nvml_error",
+                    msg("The driver got no answer: %(text)s", text=item.text[:200]),
+                    where=line(item.number),
+                )
+        elif fault:
+            judge_remark(report, item.text, item.number, item.host, force=True)
 
 
 def _judge_device(report: Report, one: _Series) -> None:
@@ -509,7 +536,7 @@ def _describe(
     models = Counter(one.log.model for one in series.values() if one.log.model)
     report.counts |= {
         "rows": counts["rows"],
-        "gpus": len(series),
+        "gpus": len(report.devices),
         "models": dict(models),
         "non_csv_lines": counts["non_csv_lines"],
         "thermal_throttle_rows": sum(one.thermal_rows for one in series.values()),
@@ -528,6 +555,6 @@ def _describe(
         report.caution(
             "na_values", msg("Some values were not available; missing is neither zero nor a pass.")
         )
-    if not series:
+    if not report.devices:
         report.incomplete("no_devices", msg("No row names a card."))
     report.hosts += [one.log.host for one in series.values() if one.log.host]

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,8 @@ class EvidenceContext:
     """What a verdict depends on besides the file: the contract's policy, the order, the vendor's promise.
 
     `order` may hold ordered_model, quantity, expected_device_id, expected_power_default_w, expected_max_sm_mhz,
-    expected_mem_clock_mhz, expected_memory_mib, serials (list), vbios (list), condition ("new" unless said).
+    expected_mem_clock_mhz, expected_memory_mib, serials (list), vbios (list), condition ("new" unless said),
+    window_start and window_end of the burn-in (ISO 8601 with zone).
     `promise` may hold hpl_tflops_min, samples_per_s_min, tokens_per_s_min, busbw_gbs_min.
     """
 
@@ -164,6 +166,20 @@ class EvidenceContext:
             order=data.get("order_context") or {},
             promise=data.get("vendor_promise") or {},
         )
+
+    @property
+    def window(self) -> tuple[float, float] | None:
+        """Start and end of the burn-in in seconds since 1970, from `window_start` and `window_end` with their zone."""
+        moments = []
+        for key in ("window_start", "window_end"):
+            try:
+                moment = datetime.fromisoformat(str(self.order.get(key)))
+            except ValueError:
+                return None
+            if moment.tzinfo is None:
+                return None
+            moments.append(moment.timestamp())
+        return moments[0], moments[1]
 
     @property
     def sold_as_new(self) -> bool:

@@ -42,10 +42,12 @@ def _sacct(document: Document, context: EvidenceContext) -> Report:
     report = Report("slurm_sacct", context, usage=True, review="queue_month")
     facts = SacctFacts()
     jobs: list[Job] = []
-    steps = cpu_only = 0
+    steps = cpu_only = unknown = 0
     for job in sacct(((each.number, each.text) for each in document.lines()), facts):
         if job.step:
             steps += 1
+        elif job.gpus is None:
+            unknown += 1
         elif not job.gpus:
             cpu_only += 1
         elif len(jobs) < _MAX_JOBS:
@@ -69,13 +71,23 @@ def _sacct(document: Document, context: EvidenceContext) -> Report:
     _hours(report, jobs)
     waits = _waits(report, started, pending)
     _sacct_cautions(report, facts, steps, cpu_only)
+    if unknown:
+        report.incomplete(
+            "gpus_unknown",
+            msg(
+                "%(count)s jobs do not show how many accelerators they held: use sacct -P with AllocTRES.",
+                count=unknown,
+            ),
+        )
     _queue_review(report, waits, jobs)
     return report
 
 
 def _hours(report: Report, jobs: Sequence[Job]) -> None:
-    finished = sum(job.gpus * (job.elapsed_s or 0) for job in jobs if job.state not in _ACTIVE)
-    running = sum(job.gpus * (job.elapsed_s or 0) for job in jobs if job.state == "RUNNING")
+    finished = sum(
+        (job.gpus or 0) * (job.elapsed_s or 0) for job in jobs if job.state not in _ACTIVE
+    )
+    running = sum((job.gpus or 0) * (job.elapsed_s or 0) for job in jobs if job.state == "RUNNING")
     report.metrics |= {
         "gpu_hours_finished": round(finished / 3600, 2),
         "gpu_hours_running_so_far": round(running / 3600, 2),

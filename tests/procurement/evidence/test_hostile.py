@@ -84,10 +84,30 @@ def test_a_format_read_whole_has_a_limit():
 
 
 UNITS = (
-    b" ", b"\t", b"(", b"[", b"{", b"<a", b"\x1b[", b"\x1b", b"\r", b"NVRM: Xid (", b"|", b"- ",
-    b"GPU 0: ", b"=", b"9", b"1.", b"node1: x\n", b"=== a ===\n", b'{"MESSAGE": ', b'"gpu": 0, ',
-    b"# HELP a\n", b"0, ", b"\xff",
-)  # fmt: skip
+    b" ",
+    b"\t",
+    b"(",
+    b"[",
+    b"{",
+    b"<a",
+    b"\x1b[",
+    b"\x1b",
+    b"\r",
+    b"NVRM: Xid (",
+    b"|",
+    b"- ",
+    b"GPU 0: ",
+    b"=",
+    b"9",
+    b"1.",
+    b"node1: x\n",
+    b"=== a ===\n",
+    b'{"MESSAGE": ',
+    b'"gpu": 0, ',
+    b"# HELP a\n",
+    b"0, ",
+    b"\xff",
+)
 HEADS = (
     b"Burning for 259200 seconds.\n",
     b"==============NVSMI LOG==============\n",
