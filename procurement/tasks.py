@@ -7,8 +7,12 @@ from celery import shared_task
 
 from core.errors import DomainError
 from core.jobs import Progress, job_task
+from core.messages import msg
 from core.models import Job
 from core.organisation import NotSetUp
+from procurement.certificate import certificate_name, render_certificate
+from procurement.models import AcceptanceCertificate
+from procurement.services.certificates import attach_certificate
 from procurement.services.evidence import read_file
 from procurement.services.reviews import freeze_due_reviews
 from procurement.services.rfqs import close_rfq, due_rfqs
@@ -20,6 +24,22 @@ log = structlog.get_logger(__name__)
 def read_evidence_file(job: Job, progress: Progress, evidence_id: int) -> None:
     """Read an evidence file and bind what it says to units."""
     read_file(evidence_id=evidence_id, report=progress)
+
+
+@job_task
+def render_acceptance_certificate(job: Job, progress: Progress, certificate_id: int) -> None:
+    """Draw a signed certificate with its evidence inside, and keep it."""
+    certificate = AcceptanceCertificate.objects.select_related(
+        "acceptance__delivery__order__vendor", "acceptance__proposed_by", "acceptance__decided_by"
+    ).get(pk=certificate_id)
+    if certificate.file_id is not None:
+        return
+    progress(10, msg("Drawing the certificate"))
+    content = render_certificate(certificate)
+    progress(90, msg("Keeping the document"))
+    attach_certificate(
+        certificate_id=certificate.pk, content=content, name=certificate_name(certificate)
+    )
 
 
 @shared_task  # type: ignore[untyped-decorator]

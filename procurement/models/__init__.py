@@ -1,6 +1,6 @@
 """Rows of this app, by noun."""
 
-from procurement.models.acceptance import Acceptance, AcceptanceUnit
+from procurement.models.acceptance import Acceptance, AcceptanceCertificate, AcceptanceUnit
 from procurement.models.assets import Asset, AssetWarranty
 from procurement.models.awards import Award, AwardLine
 from procurement.models.burn_in import BurnInRun, ChecklistItem, ChecklistTemplate, RunItem
@@ -22,6 +22,7 @@ from procurement.models.vendors import Vendor, VendorContact
 
 __all__ = [
     "Acceptance",
+    "AcceptanceCertificate",
     "AcceptanceUnit",
     "AnnouncedSerial",
     "Asset",

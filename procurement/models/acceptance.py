@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from core.machines import transitions
-from core.models import StoredFile, User
+from core.models import LANGUAGE_CHOICES, Job, StoredFile, User
 from procurement.models.assets import Asset
 from procurement.models.base import Versioned, within_teams
 from procurement.models.burn_in import BurnInRun
@@ -42,9 +42,6 @@ class Acceptance(Versioned):
     decided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     decided_at = models.DateTimeField(_("signed"), null=True)
     reason = models.TextField(_("reason"), blank=True)
-    certificate = models.ForeignKey(
-        StoredFile, on_delete=models.PROTECT, null=True, related_name="+"
-    )
 
     objects = AcceptanceQuerySet.as_manager()
 
@@ -100,3 +97,25 @@ class AcceptanceUnit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.acceptance} {self.asset}"
+
+
+class AcceptanceCertificate(models.Model):
+    """The signed certificate as a document, in one language."""
+
+    acceptance = models.ForeignKey(
+        Acceptance, on_delete=models.PROTECT, related_name="certificates"
+    )
+    language = models.CharField(_("language"), max_length=10, choices=LANGUAGE_CHOICES)
+    job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("acceptance certificate")
+        verbose_name_plural = _("acceptance certificates")
+        ordering = ["language"]
+        constraints = [
+            models.UniqueConstraint(fields=["acceptance", "language"], name="certificate_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.acceptance} {self.language}"

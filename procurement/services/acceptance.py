@@ -31,6 +31,7 @@ from procurement.models import (
 from procurement.models.burn_in import ItemResult, Weight
 from procurement.selectors.progress import accepted_accelerators
 from procurement.services.burn_in import lock_delivery, open_points
+from procurement.services.certificates import request_certificates
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.warranties import start_warranties
 from procurement.states import GONE_ASSET, AcceptanceStatus, AssetStatus, BurnInStatus
@@ -235,6 +236,7 @@ def sign_acceptance(*, acceptance_id: int, by: User, version: int | None = None)
         excluded=len(units) - len(included),
     )
     touch(acceptance.delivery)
+    request_certificates(acceptance, by=by)
     _tell_requests(acceptance, {asset.request_id for asset in assets.values()})
     return acceptance
 
