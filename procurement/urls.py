@@ -1,5 +1,5 @@
 """Addresses of this app: one list per part."""
 
-from procurement.routes import buying, reviews
+from procurement.routes import buying, proving, reviews
 
-urlpatterns = [*buying.pages, *reviews.pages]
+urlpatterns = [*buying.pages, *proving.pages, *reviews.pages]

@@ -1,12 +1,12 @@
-"""Addresses of buying and proving: vendors to accepted cards."""
+"""Addresses of buying: vendors to orders, and a request's thread."""
 
 from django.urls import path
 
-from procurement.views import assets, common, deliveries, orders, quotes, rfqs, vendors
+from procurement.views import common, orders, quotes, rfqs, threads, vendors
 
 pages = [
     path("steps/<slug:noun>/<int:pk>/<slug:action>/", common.take_step, name="procurement-step"),
-    path("threads/<int:pk>/", assets.thread, name="request-thread"),
+    path("threads/<int:pk>/", threads.thread, name="request-thread"),
     path("vendors/", vendors.vendor_list, name="vendor-list"),
     path("vendors/new/", vendors.vendor_create, name="vendor-create"),
     path("vendors/<int:pk>/", vendors.vendor_detail, name="vendor-detail"),
@@ -26,20 +26,4 @@ pages = [
     path("orders/<int:pk>/receive/", orders.order_receive, name="order-receive"),
     path("orders/<int:pk>/invoices/new/", orders.order_invoice, name="order-invoice"),
     path("orders/<int:pk>/document/", orders.order_document, name="order-document"),
-    path("deliveries/", deliveries.delivery_list, name="delivery-list"),
-    path("deliveries/<int:pk>/", deliveries.delivery_detail, name="delivery-detail"),
-    path("deliveries/<int:pk>/burn-in/", deliveries.delivery_burn_in, name="delivery-burn-in"),
-    path("deliveries/<int:pk>/burn-in/items/", deliveries.burn_in_items, name="burn-in-items"),
-    path("deliveries/<int:pk>/evidence/", deliveries.evidence_upload, name="evidence-upload"),
-    path("burn-in/<int:pk>/", deliveries.run_detail, name="run-detail"),
-    path("evidence/<int:pk>/", deliveries.evidence_detail, name="evidence-detail"),
-    path("evidence/<int:pk>/file/", deliveries.evidence_file, name="evidence-file"),
-    path("acceptances/<int:pk>/", deliveries.acceptance_detail, name="acceptance-detail"),
-    path("assets/", assets.asset_list, name="asset-list"),
-    path("assets/<int:pk>/", assets.asset_detail, name="asset-detail"),
-    path("rmas/", assets.rma_list, name="rma-list"),
-    path("rmas/<int:pk>/", assets.rma_detail, name="rma-detail"),
-    path("rmas/<int:pk>/evidence/", assets.rma_evidence, name="rma-evidence"),
-    path("invoices/<int:pk>/", assets.invoice_detail, name="invoice-detail"),
-    path("invoices/<int:pk>/file/", assets.invoice_file, name="invoice-file"),
 ]

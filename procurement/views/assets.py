@@ -1,24 +1,18 @@
-"""Assets, returns, invoices, and the thread of a request."""
+"""Assets: where each unit is, what became of it, and under which warranty."""
 
 from __future__ import annotations
 
 from django.core.paginator import Paginator
 from django.db.models import Prefetch
-from django.http import Http404, HttpResponse
-from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from core.audit import trail
-from core.files import download
 from core.http import SignedInRequest
-from planning.models import CapacityRequest
-from procurement import policies
-from procurement.models import Asset, AssetWarranty, EvidenceFile, Invoice, Rma
+from procurement.models import Asset, AssetWarranty
 from procurement.selectors.assets import found_serials
-from procurement.selectors.thread import request_thread
-from procurement.services import rmas
-from procurement.states import AssetStatus, RmaStatus
+from procurement.states import AssetStatus
 from procurement.views.common import PAGE, buttons, visible
 
 
@@ -73,90 +67,3 @@ def asset_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "trail": trail(asset)[:60],
     }  # fmt: skip
     return render(request, "procurement/asset_detail.html", context)
-
-
-@require_safe
-def rma_list(request: SignedInRequest) -> HttpResponse:
-    rows = Rma.objects.visible_to(request.user).select_related("asset", "vendor", "replacement")
-    state = request.GET.get("state", "")
-    if state in RmaStatus.values:
-        rows = rows.filter(status=state)
-    context = {
-        "page": Paginator(rows, PAGE).get_page(request.GET.get("page")),
-        "state": state,
-        "states": RmaStatus.choices,
-    }
-    return render(request, "procurement/rma_list.html", context)
-
-
-@require_safe
-def rma_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    rma = visible(
-        request.user, "rma", pk,
-        Rma.objects.select_related("asset__request", "asset__receipt_line__delivery", "vendor", "run", "replacement"),
-    )  # fmt: skip
-    attached = list(rma.evidence.select_related("file"))
-    context = {
-        "rma": rma,
-        "evidence": attached,
-        "available": EvidenceFile.objects.visible_to(request.user)
-        .filter(delivery=rma.asset.receipt_line.delivery_id)
-        .exclude(pk__in=[file.pk for file in attached])
-        .select_related("file")
-        if policies.can(request.user, "file_rma", rma)
-        else [],
-        "steps": buttons(request.user, "rma", rma),
-        "trail": trail(rma, rma.asset)[:60],
-    }
-    return render(request, "procurement/rma_detail.html", context)
-
-
-@require_POST
-def rma_evidence(request: SignedInRequest, pk: int) -> HttpResponse:
-    visible(request.user, "rma", pk)
-    ids = [int(value) for value in request.POST.getlist("evidence") if value.isdecimal()]
-    rmas.attach_evidence(rma_id=pk, evidence_ids=ids, by=request.user)
-    return redirect("rma-detail", pk=pk)
-
-
-@require_safe
-def invoice_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    invoice = visible(
-        request.user, "invoice", pk,
-        Invoice.objects.select_related("order__vendor", "vendor", "file", "matched_by", "approved_by"),
-    )  # fmt: skip
-    if not policies.can_read_order_prices(request.user, invoice.order):
-        raise Http404
-    lines = list(invoice.lines.select_related("order_line"))
-    totals = invoice.totals()
-    context = {
-        "invoice": invoice,
-        "lines": list(zip(lines, totals.lines, strict=True)),
-        "totals": totals,
-        "steps": buttons(request.user, "invoice", invoice),
-        "trail": trail(invoice)[:40],
-    }
-    return render(request, "procurement/invoice_detail.html", context)
-
-
-@require_safe
-def invoice_file(request: SignedInRequest, pk: int) -> HttpResponseBase:
-    invoice = visible(request.user, "invoice", pk, Invoice.objects.select_related("order", "file"))
-    if invoice.file is None or not policies.can_read_order_prices(request.user, invoice.order):
-        raise Http404
-    return download(invoice.file)
-
-
-@require_safe
-def thread(request: SignedInRequest, pk: int) -> HttpResponse:
-    """One request from need to accepted GPU-hours."""
-    found = get_object_or_404(
-        CapacityRequest.objects.visible_to(request.user).with_current(), pk=pk
-    )
-    thread_ = request_thread(found, request.user)
-    context = {
-        "capacity_request": found,
-        "thread": thread_,
-        "trail": trail(found)[:30],
-    }
-    return render(request, "procurement/thread.html", context)
