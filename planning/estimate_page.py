@@ -10,18 +10,25 @@ from django.utils.translation import gettext, pgettext
 
 from core.templatetags.ui import quantity, significant
 from planning.estimate_text import figure, say
-from planning.estimators.types import Band, Step
+from planning.estimators.types import Band, Part, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, label
 
-TILES = (
-    "training_time", "ttft", "tpot", "end_to_end", "run_time", "wall_time", "throughput", "accelerator_hours", "mfu",
-    "energy",
-)  # fmt: skip
 COMPARED = (
-    "training_time", "ttft", "tpot", "end_to_end", "run_time", "throughput", "accelerator_hours", "mfu",
+    "training_time", "run_time", "ttft_p50", "ttft_p95", "ttft_p99", "end_to_end_p50", "end_to_end_p95",
+    "end_to_end_p99", "tpot", "throughput", "accelerator_hours", "mfu",
 )  # fmt: skip
-MOST_COLUMNS = 4
+TILES = (
+    *COMPARED,
+    "wall_time",
+    "ttft",
+    "end_to_end",
+    "load",
+    "concurrency",
+    "max_concurrency",
+    "energy",
+)
+MOST_COLUMNS = 5
 TONES = {"fits": "good", "tight": "warn", "out_of_memory": "bad"}
 IDLE, BUSY = 0.3, 0.7
 
@@ -61,7 +68,7 @@ def shown(found: AcceleratorEstimate) -> Shown:
         fits=say(FITS[e.fits]),
         fits_code=e.fits,
         tone=TONES[e.fits],
-        parts=[(say(label(part.name)), part.value) for part in e.memory],
+        parts=[(_part(part), part.value) for part in e.memory],
         capacity=e.capacity_bytes,
         tiles=[_tile(name, e.figures[name]) for name in TILES if name in e.figures],
         saturations=_saturations(found),
@@ -73,6 +80,14 @@ def shown(found: AcceleratorEstimate) -> Shown:
         figures=[_row(name, band) for name, band in e.figures.items()],
         constants=e.constants_version,
         grade=say(GRADES[_weakest(grades)]),
+    )
+
+
+def _part(part: Part) -> str:
+    return (
+        say(label(part.name))
+        if part.note is None
+        else f"{say(label(part.name))} ({say(part.note)})"
     )
 
 

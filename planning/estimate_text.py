@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from django.utils.translation import gettext
@@ -12,7 +13,7 @@ from planning.estimators.types import Band, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, label
 
-MAIN = ("training_time", "wall_time", "end_to_end", "ttft", "tpot", "throughput", "accelerator_hours")  # fmt: skip
+MAIN = ("training_time", "run_time", "ttft_p95", "ttft_p99", "tpot", "throughput", "accelerator_hours")  # fmt: skip
 
 
 def say(message: Message) -> str:
@@ -22,6 +23,8 @@ def say(message: Message) -> str:
 
 def figure(value: float, unit: str) -> str:
     """A figure in the unit a person would use."""
+    if value == math.inf:
+        return "∞"
     if unit == "s":
         return span(value)
     if unit in ("1", ""):

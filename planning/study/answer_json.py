@@ -96,9 +96,9 @@ def _accelerator(accelerator: Accelerator) -> dict[str, Any]:
 
 def _band(band: Band) -> dict[str, Any]:
     return {
-        "p10": band.p10,
-        "p50": band.p50,
-        "p90": band.p90,
+        "p10": _finite(band.p10),
+        "p50": _finite(band.p50),
+        "p90": _finite(band.p90),
         "unit": band.unit,
         "grade": str(band.grade),
     }

@@ -10,12 +10,12 @@ from core.errors import DomainError, InputError
 from core.messages import Message, msg
 from planning.estimators.types import Accelerator, Estimate, Saturation
 from planning.study.gpu_hours import gpu_hours_estimate
+from planning.study.inference_size import size_inference
 from planning.study.model import FindModel, KnownModel, known_model
 from planning.study.request import StudyRequest
 from planning.study.training_size import size_training
-from planning.study.workloads import TRAINING, Kind
+from planning.study.workloads import INFERENCE, TRAINING
 
-ESTIMABLE = TRAINING | {Kind.GPU_HOURS}
 OUT_OF_MEMORY = "out_of_memory"
 # What an estimate leaves to a study: told, but without effect on physics.
 _FOR_STUDIES = (
@@ -68,7 +68,7 @@ class Answer:
     @property
     def ranked_by(self) -> Message:
         return msg(
-            "what fits first, then the fewest accelerator-hours, then the fewest accelerators"
+            "what fits first, then the fewest accelerator-hours, then the fewest accelerators, then the shortest answer"
         )
 
 
@@ -120,6 +120,16 @@ def estimate_on(
     if known is None:
         hours = gpu_hours_estimate(request, accelerator)
         return AcceleratorEstimate(accelerator, hours, hours.accelerators, 1, None)
+    if request.kind in INFERENCE:
+        served = size_inference(request, known, accelerator)
+        fits = served.fits != OUT_OF_MEMORY
+        return AcceleratorEstimate(
+            accelerator,
+            served,
+            int(served.layout["replicas"]),
+            int(served.layout["accelerators_per_replica"]),
+            served.saturation if fits else None,
+        )
     found = size_training(request, known, accelerator)
     per_replica = 1
     for axis in ("tensor", "pipeline", "context"):
@@ -141,15 +151,15 @@ def _chosen(request: StudyRequest, catalogue: Catalogue) -> list[Accelerator]:
     ]
 
 
-def _rank(found: AcceleratorEstimate) -> tuple[int, float, float, int]:
+def _rank(found: AcceleratorEstimate) -> tuple[int, float, int, float]:
     figures = found.estimate.figures
     hours = figures.get("accelerator_hours")
-    time = figures.get("training_time") or figures.get("wall_time")
+    latency = figures.get("end_to_end")
     return (
         int(found.estimate.fits == OUT_OF_MEMORY),
         hours.p50 if hours else 0.0,
-        time.p50 if time else 0.0,
         found.estimate.accelerators,
+        latency.p50 if latency else 0.0,
     )
 
 
@@ -158,7 +168,9 @@ def _notes(request: StudyRequest) -> tuple[Message, ...]:
     told = [name for name in _FOR_STUDIES if getattr(constraints, name) not in (None, "", False)]
     if constraints.data_residence != "anywhere":
         told.append("data_residence")
-    if request.kind not in (Kind.PRETRAINING, Kind.FINETUNING, Kind.LORA, Kind.PREFERENCE):
+    if request.workload.get("growth_per_month"):
+        told.append("growth_per_month")
+    if request.kind not in TRAINING:
         told += [] if constraints.duration_days is None else ["duration_days"]
     if not told:
         return ()

@@ -164,6 +164,10 @@ SERVING = (
     Field("engine", msg("Engine"), "choice", choices=ENGINES),
     Field("concurrency", msg("Requests in flight per replica"), "count", minimum=1, maximum=1_000_000,
           help=msg("Empty: as many as memory and the latency target allow.")),
+    Field("output_tokens_p99", msg("Long output, 99th percentile"), "count", "tokens", minimum=1, maximum=10_000_000,
+          help=msg("Empty: twice the mean.")),
+    Field("headroom", msg("Headroom over the peak"), "share", minimum=0, maximum=10,
+          help=msg("Empty: 20 %, the floor of the rule.")),
 )  # fmt: skip
 
 CONSTRAINTS = (

@@ -12,6 +12,7 @@ from planning.study.workloads import NEEDS_MODEL, Kind
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "number"}
+_WITHOUT_END = {"type": ["number", "null"], "description": "null: grows without end"}
 _NAME_OR_NONE = {"type": ["string", "null"]}
 
 
@@ -33,7 +34,13 @@ def estimate_schema() -> dict[str, Any]:
             "refusal": _refusal(),
             "estimate": _estimate(),
             "band": _object(
-                {"p10": _NUMBER, "p50": _NUMBER, "p90": _NUMBER, "unit": _TEXT, "grade": {"$ref": "#/$defs/grade"}}
+                {
+                    "p10": _NUMBER,
+                    "p50": _WITHOUT_END,
+                    "p90": _WITHOUT_END,
+                    "unit": _TEXT,
+                    "grade": {"$ref": "#/$defs/grade"},
+                }
             ),
             "grade": {"enum": ["measured", "published", "extrapolated"]},
         },

@@ -117,7 +117,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION,
         Field("requests_per_day", msg("Requests per day"), "number", "requests", required=True, minimum=1,
               maximum=1e12),
-        Field("peak_factor", msg("Peak over mean"), "number", default=3.0, minimum=1, maximum=1000,
+        Field("peak_factor", msg("Peak over mean"), "number", default=3.0, minimum=1, maximum=100,
               help=msg("Requests in the busiest second, divided by the mean over the day.")),
         INPUT_TOKENS, OUTPUT_TOKENS,
         Field("growth_per_month", msg("Growth per month"), "share", default=0.0, minimum=-0.9, maximum=10,

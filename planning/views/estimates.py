@@ -16,7 +16,6 @@ from planning.estimate_page import answer_context
 from planning.forms.estimates import MOST_COMPARED, EstimateForm, shown_fields
 from planning.selectors.pickers import accelerator_choices, model_choices
 from planning.services.estimates import estimate_request
-from planning.study.estimates import ESTIMABLE
 from planning.study.options import request_fields
 from planning.study.workloads import Kind
 from planning.workloads import Kind as KindChoices
@@ -95,7 +94,7 @@ def _address(form: EstimateForm, *, show: str = "") -> str:
 def _tabs(current: Kind, query: QueryDict) -> list[dict[str, Any]]:
     """The kinds as links that keep what the other kind asks too."""
     tabs = []
-    for kind in (kind for kind in Kind if kind in ESTIMABLE):
+    for kind in Kind:
         kept = QueryDict(FIRST[kind], mutable=True)
         if kind == Kind.SAMPLES or current == Kind.SAMPLES:
             told = {"accelerator", "accelerators"}

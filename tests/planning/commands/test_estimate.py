@@ -140,6 +140,91 @@ def test_every_figure_has_a_band_and_a_grade(answer):
     assert {line["name"] for line in estimate["trace"]} >= {"memory", "step_time", "training_flops"}
 
 
+SERVICE = {
+    "kind": "online_inference", "model": "llama-3.1-8b", "requests_per_day": "5M", "input_tokens": 1000,
+    "output_tokens": 300, "accelerator": "H100",
+}  # fmt: skip
+
+
+def test_a_service_is_a_fleet_of_replicas_with_headroom(answer):
+    [estimate] = answer(SERVICE | {"latency_class": "chat", "latency_percentile": "p99"})[
+        "estimates"
+    ]
+
+    count, figures = estimate["accelerators"], estimate["figures"]
+    assert count["total"] == count["replicas"] * count["per_replica"]
+    assert figures["load"]["p50"] <= 1 / 1.2 + 1e-6
+    assert figures["ttft_p99"]["p50"] <= 0.5
+    assert figures["end_to_end_p99"]["p50"] > figures["end_to_end"]["p50"]
+    assert {line["name"] for line in estimate["trace"]} >= {
+        "TPOT",
+        "replicas by headroom",
+        "probability of waiting",
+    }
+
+
+def test_twice_the_load_takes_more_accelerators(answer):
+    few, many = (
+        answer(SERVICE | {"requests_per_day": rate})["estimates"][0]["accelerators"]["total"]
+        for rate in ("20M", "40M")
+    )
+
+    assert few < many <= 2 * few + 1
+
+
+def test_too_few_accelerators_for_the_load_are_named(answer):
+    [estimate] = answer(SERVICE | {"requests_per_day": "50M", "accelerators": 2})["estimates"]
+
+    assert estimate["accelerators"]["total"] == 2
+    assert estimate["warnings"][0].startswith("2 accelerators are fewer than the")
+
+
+def test_lower_precision_is_offered_before_more_hardware_within_the_accuracy_limit(answer):
+    [free] = answer(SERVICE | {"requests_per_day": "50M"})["estimates"]
+    [strict] = answer(SERVICE | {"requests_per_day": "50M", "accuracy_loss_limit": "0.05 %"})[
+        "estimates"
+    ]
+
+    assert any(text.startswith("Software first: FP8 weights") for text in free["warnings"])
+    assert not any(text.startswith("Software first: FP8 weights") for text in strict["warnings"])
+
+
+def test_a_latency_that_no_load_meets_is_said_so(answer):
+    [estimate] = answer(SERVICE | {"latency_seconds": 0.002})["estimates"]
+
+    assert "meets the latency bounds, even idle" in estimate["warnings"][0]
+
+
+def test_weights_that_do_not_fit_lack_gigabytes(answer):
+    [estimate] = answer(SERVICE | {"model": "deepseek-v3", "tensor_parallel": 1})["estimates"]
+
+    assert estimate["fits"] == "out_of_memory"
+    assert "GB" in estimate["remedies"][0]
+    assert len(estimate["remedies"]) > 1
+    assert estimate["saturation"] is None
+
+
+def test_seven_billion_parameters_at_16_bit_with_4096_tokens_take_14_to_20_gb(answer):
+    [estimate] = answer(
+        SERVICE
+        | {"model": "llama-2-7b", "input_tokens": 3840, "output_tokens": 256, "concurrency": 1}
+    )["estimates"]
+
+    parts = {part["name"]: part["bytes"] for part in estimate["memory"]["parts"]}
+    assert 14e9 < parts["weights"] + parts["kv_cache"] < 20e9
+
+
+def test_a_batch_job_ends_within_its_window(answer):
+    job = SERVICE | {"kind": "batch_inference", "items": "20M", "window_hours": 4}
+    del job["requests_per_day"]
+    [estimate] = answer(job)["estimates"]
+
+    time = estimate["figures"]["run_time"]
+    assert time["p10"] < time["p50"] <= 4 * 3600 + 1
+    hours = estimate["figures"]["accelerator_hours"]["p50"]
+    assert hours == pytest.approx(estimate["accelerators"]["total"] * time["p50"] / 3600)
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_documented_examples_are_valid_and_answered(path, answer):
     request = json.loads(path.read_text(encoding="utf-8"))
@@ -158,6 +243,10 @@ def test_the_documented_examples_are_valid_and_answered(path, answer):
         (SEVEN | {"accelerators": 12, "tensor_parallel": 8}, "tensor_parallel"),
         (SEVEN | {"accelerators": 8, "tensor_parallel": 5, "data_parallel": 1}, "data_parallel"),
         ({"kind": "finetuning", "model": "bert-base", "tokens": 1e9, "accelerator": "A100"}, "sequence_length"),
+        (SERVICE | {"input_tokens": 200_000}, "input_tokens"),
+        (SERVICE | {"kv_precision": "fp64"}, "kv_precision"),
+        (SERVICE | {"tensor_parallel": 3}, "tensor_parallel"),
+        (SERVICE | {"peak_factor": 500}, "peak_factor"),
         ("not json", "request"),
         ("[]", "request"),
     ],

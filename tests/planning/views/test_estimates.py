@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from catalog.services.loading import load_reference
 from core.roles import Role
-from planning.study.estimates import ESTIMABLE
+from planning.study.workloads import Kind
 
 SEVEN = {
     "kind": "pretraining",
@@ -19,7 +19,7 @@ SEVEN = {
     "accelerator": "nvidia-a100-sxm4-80gb",
 }
 HTMX = {"headers": {"HX-Request": "true"}}
-ESTIMATED = sorted(ESTIMABLE)
+ESTIMATED = sorted(Kind)
 
 
 @pytest.fixture
