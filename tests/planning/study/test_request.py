@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import InputError
@@ -157,6 +157,7 @@ def test_a_request_survives_being_written_and_read(data):
     assert request_json(parse_request(written)) == written
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from(sorted(FIELDS)),
     st.dictionaries(
