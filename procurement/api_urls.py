@@ -1,5 +1,5 @@
 """API addresses of this app: one list per part."""
 
-from procurement.routes import reviews
+from procurement.routes import buying_api, reviews
 
-urlpatterns = [*reviews.api_routes]
+urlpatterns = [*buying_api.api_routes, *reviews.api_routes]

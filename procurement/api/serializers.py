@@ -1,0 +1,668 @@
+"""What the API shows and takes. Amounts and quantities are decimal strings; states are read-only everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from core.http import api_user
+from core.messages import Message
+from core.money import Money
+from procurement import policies
+from procurement.models import (
+    Acceptance,
+    AcceptanceUnit,
+    Asset,
+    AssetWarranty,
+    Award,
+    AwardLine,
+    BurnInRun,
+    Delivery,
+    EvidenceFile,
+    Invoice,
+    InvoiceLine,
+    OrderRevision,
+    PurchaseOrder,
+    PurchasingPolicy,
+    Quote,
+    QuoteLine,
+    ReceiptLine,
+    Rfq,
+    RfqCriterion,
+    RfqLine,
+    Rma,
+    RunItem,
+    UnitVerdict,
+    Vendor,
+    VendorContact,
+    WarrantyTerms,
+)
+from procurement.models.quotes import LineKind, PriceBreak
+from procurement.selectors.progress import LineProgress, line_progress
+from procurement.services.quotes import WARRANTY_FIELDS
+from procurement.services.vendors import FIELDS as VENDOR_FIELDS
+from procurement.totals import DocumentTotals
+
+HEAD = ["id", "status", "version", "status_since", "created_at"]
+
+
+def money(value: Money | None) -> dict[str, str] | None:
+    """An amount and its currency, as strings."""
+    return None if value is None else {"amount": str(value.amount), "currency": value.currency}
+
+
+def said(data: dict[str, Any]) -> str:
+    """A stored message in the reader's language."""
+    return Message.from_json(data).render(gettext) if data else ""
+
+
+class MoneySerializer(serializers.Serializer[Any]):
+    amount = serializers.CharField()
+    currency = serializers.CharField()
+
+
+class TotalsSerializer(serializers.Serializer[Any]):
+    net = MoneySerializer()
+    tax = MoneySerializer()
+    gross = MoneySerializer()
+
+
+def totals(value: DocumentTotals) -> dict[str, Any]:
+    """Net, tax by rate, gross, exactly as the pages show them."""
+    return {
+        "net": money(value.net),
+        "tax": money(value.tax),
+        "gross": money(value.gross),
+        "taxes": [
+            {"rate": f"{tax.rate:f}", "base": money(tax.base), "tax": money(tax.tax)}
+            for tax in value.taxes
+        ],
+    }
+
+
+def remembered(serializer: Any, name: str) -> dict[Any, Any]:
+    """What one response worked out already, so that a list does not ask the same for each row."""
+    context: dict[str, Any] = serializer.root._context
+    found: dict[Any, Any] = context.setdefault(name, {})
+    return found
+
+
+class Named(serializers.StringRelatedField[Any]):
+    """A related row as its name."""
+
+
+# --- vendors and RFQs ----------------------------------------------------------------------------------------------
+
+
+class ContactSerializer(serializers.ModelSerializer[VendorContact]):
+    class Meta:
+        model = VendorContact
+        fields = ["name", "role", "email", "phone"]
+
+
+class VendorSerializer(serializers.ModelSerializer[Vendor]):
+    contacts = ContactSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = Vendor
+        fields = [*HEAD, *VENDOR_FIELDS, "blocked_reason", "contacts"]
+        read_only_fields = [*HEAD, "blocked_reason"]
+        validators: list[Any] = []
+        extra_kwargs: dict[str, Any] = {"name": {"validators": []}}
+
+
+class RfqLineSerializer(serializers.ModelSerializer[RfqLine]):
+    class Meta:
+        model = RfqLine
+        fields = ["position", "request", "accelerator_slug", "accelerators", "description"]
+
+
+class CriterionSerializer(serializers.ModelSerializer[RfqCriterion]):
+    class Meta:
+        model = RfqCriterion
+        fields = ["kind", "weight"]
+
+
+class RfqSerializer(serializers.ModelSerializer[Rfq]):
+    owner = Named()
+    lines = RfqLineSerializer(many=True, read_only=True)
+    criteria = CriterionSerializer(many=True, read_only=True)
+    vendors = serializers.SerializerMethodField()
+    quotes_received = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Rfq
+        fields = [
+            *HEAD, "number", "title", "owner", "sealed", "deadline", "deadline_zone", "deliver_by",
+            "warranty_months", "warranty_start", "terms", "criteria_hash", "opened_at", "lines",
+            "criteria", "vendors", "quotes_received",
+        ]  # fmt: skip
+
+    @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
+    def get_vendors(self, rfq: Rfq) -> list[int]:
+        return [invitation.vendor_id for invitation in rfq.invitations.all()]
+
+    @extend_schema_field(int)
+    def get_quotes_received(self, rfq: Rfq) -> int:
+        gone = ("superseded", "withdrawn", "late")
+        return sum(quote.status not in gone for quote in rfq.quotes.all())
+
+
+class BreakSerializer(serializers.ModelSerializer[PriceBreak]):
+    class Meta:
+        model = PriceBreak
+        fields = ["from_quantity", "to_quantity", "unit_price"]
+
+
+class QuoteLineSerializer(serializers.ModelSerializer[QuoteLine]):
+    rfq_line = serializers.IntegerField(source="rfq_line.position", default=None)
+    breaks = BreakSerializer(many=True)
+
+    class Meta:
+        model = QuoteLine
+        fields = [
+            "id", "position", "rfq_line", "kind", "description", "manufacturer", "part_number", "quantity",
+            "unit", "unit_price", "tax_rate", "serialised", "accelerator_slug", "accelerators_per_item",
+            "breaks",
+        ]  # fmt: skip
+
+
+class WarrantySerializer(serializers.ModelSerializer[WarrantyTerms]):
+    class Meta:
+        model = WarrantyTerms
+        fields = list(WARRANTY_FIELDS)
+
+
+class QuoteSerializer(serializers.ModelSerializer[Quote]):
+    """While the bids are sealed, or for readers who do not read prices: who answered, when, and the hash."""
+
+    vendor_name = serializers.CharField(source="vendor.name", read_only=True)
+    lines = QuoteLineSerializer(many=True, read_only=True)
+    warranty = WarrantySerializer(read_only=True)
+    totals = serializers.SerializerMethodField()
+    expired = serializers.BooleanField(source="is_expired", read_only=True)
+
+    OPEN_FIELDS = (
+        "id",
+        "status",
+        "version",
+        "rfq",
+        "vendor",
+        "vendor_name",
+        "revision",
+        "received_at",
+        "content_hash",
+    )
+
+    class Meta:
+        model = Quote
+        fields = [
+            *HEAD, "rfq", "vendor", "vendor_name", "revision", "reference", "currency", "tax_mode",
+            "valid_until", "expired", "lead_time_days", "incoterm", "payment_terms", "notes",
+            "received_at", "content_hash", "reason", "lines", "warranty", "totals",
+        ]  # fmt: skip
+
+    @extend_schema_field(TotalsSerializer)
+    def get_totals(self, quote: Quote) -> dict[str, Any]:
+        return totals(quote.totals())
+
+    def to_representation(self, instance: Quote) -> dict[str, Any]:
+        user = api_user(self.context["request"])
+        cache = remembered(self, "may_read")
+        if instance.rfq_id not in cache:
+            cache[instance.rfq_id] = policies.can_read_prices(user, instance.rfq)
+        if cache[instance.rfq_id]:
+            return super().to_representation(instance)
+        hidden = {
+            name: field.to_representation(value)
+            if (value := field.get_attribute(instance)) is not None
+            else None
+            for name, field in self.fields.items()
+            if name in self.OPEN_FIELDS and name not in ("rfq", "vendor")
+        }
+        return hidden | {"rfq": instance.rfq_id, "vendor": instance.vendor_id, "sealed": True}
+
+
+class AwardLineSerializer(serializers.ModelSerializer[AwardLine]):
+    class Meta:
+        model = AwardLine
+        fields = ["quote_line", "quantity"]
+
+
+class AwardSerializer(serializers.ModelSerializer[Award]):
+    proposed_by = Named()
+    decided_by = Named()
+    lines = AwardLineSerializer(many=True, read_only=True)
+    orders = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
+
+    class Meta:
+        model = Award
+        fields = [
+            *HEAD, "rfq", "reason", "proposed_by", "decided_by", "decided_at", "decision_reason",
+            "lines", "orders",
+        ]  # fmt: skip
+
+
+# --- orders to invoices --------------------------------------------------------------------------------------------
+
+
+class LineProgressSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    position = serializers.IntegerField()
+    request = serializers.IntegerField(allow_null=True)
+    description = serializers.CharField()
+    unit = serializers.CharField()
+    ordered = serializers.CharField()
+    received = serializers.CharField()
+    accepted = serializers.CharField()
+    matched = serializers.CharField()
+    paid = serializers.CharField()
+    unit_price = serializers.CharField(required=False)
+    tax_rate = serializers.CharField(required=False)
+
+
+def progress_json(row: LineProgress, *, prices: bool) -> dict[str, Any]:
+    line = row.line
+    data: dict[str, Any] = {
+        "id": line.pk,
+        "position": line.position,
+        "request": line.request_id,
+        "description": line.description,
+        "unit": line.unit,
+        "serialised": line.serialised,
+        "accelerators_per_item": line.accelerators_per_item,
+        "ordered": str(row.ordered),
+        "received": str(row.received),
+        "accepted": str(row.accepted),
+        "accepted_units": row.accepted_units,
+        "matched": str(row.matched),
+        "paid": str(row.paid),
+    }
+    if prices:
+        data |= {"unit_price": f"{line.unit_price:.6f}", "tax_rate": f"{line.tax_rate:.5f}"}
+    return data
+
+
+class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
+    """Prices only for those who take part in buying; quantities for all who see the order."""
+
+    vendor_name = serializers.CharField(source="vendor.name", read_only=True)
+    issued_by = Named()
+    lines = serializers.SerializerMethodField()
+    totals = serializers.SerializerMethodField()
+
+    class Meta:
+        model = PurchaseOrder
+        fields = [
+            *HEAD, "number", "award", "quote", "vendor", "vendor_name", "currency", "tax_mode", "revision",
+            "issued_by", "issued_at", "expected_on", "promised_on", "lines", "totals",
+        ]  # fmt: skip
+
+    def _may_read(self, order: PurchaseOrder) -> bool:
+        cache = remembered(self, "may_read_orders")
+        if order.pk not in cache:
+            user = api_user(self.context["request"])
+            cache[order.pk] = policies.can_read_order_prices(user, order)
+        return bool(cache[order.pk])
+
+    def _progress(self, order: PurchaseOrder) -> list[LineProgress]:
+        cache = remembered(self, "progress")
+        if order.pk not in cache:
+            cache[order.pk] = list(line_progress(order).values())
+        found: list[LineProgress] = cache[order.pk]
+        return found
+
+    @extend_schema_field(LineProgressSerializer(many=True))
+    def get_lines(self, order: PurchaseOrder) -> list[dict[str, Any]]:
+        prices = self._may_read(order)
+        return [progress_json(row, prices=prices) for row in self._progress(order)]
+
+    @extend_schema_field(TotalsSerializer(allow_null=True))
+    def get_totals(self, order: PurchaseOrder) -> dict[str, Any] | None:
+        if not self._may_read(order):
+            return None
+        return totals(order.totals([row.line for row in self._progress(order)]))
+
+
+class AmendmentSerializer(serializers.ModelSerializer[OrderRevision]):
+    proposed_by = Named()
+    decided_by = Named()
+
+    class Meta:
+        model = OrderRevision
+        fields = ["id", "order", "number", "status", "reason", "lines", "gross_amount", "proposed_by",
+                  "proposed_at", "decided_by", "decided_at", "decision_reason"]  # fmt: skip
+
+
+class ReceiptLineSerializer(serializers.ModelSerializer[ReceiptLine]):
+    position = serializers.IntegerField(source="order_line.position")
+
+    class Meta:
+        model = ReceiptLine
+        fields = ["position", "quantity", "missing_units", "missing_reason"]
+
+
+class DeliverySerializer(serializers.ModelSerializer[Delivery]):
+    received_by = Named()
+    lines = ReceiptLineSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = Delivery
+        fields = [
+            *HEAD, "order", "vendor", "note_number", "expected_on", "shipped_on", "arrived_on",
+            "received_by", "packaging_intact", "shock_label_clear", "notes", "reason", "lines",
+        ]  # fmt: skip
+
+
+class InvoiceLineSerializer(serializers.ModelSerializer[InvoiceLine]):
+    position = serializers.IntegerField(source="order_line.position")
+
+    class Meta:
+        model = InvoiceLine
+        fields = ["position", "quantity", "unit_price", "tax_rate"]
+
+
+class InvoiceSerializer(serializers.ModelSerializer[Invoice]):
+    matched_by = Named()
+    approved_by = Named()
+    lines = InvoiceLineSerializer(many=True, read_only=True)
+    exceptions = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Invoice
+        fields = [
+            *HEAD, "order", "vendor", "number", "dated_on", "currency", "tax_mode", "stated_tax",
+            "stated_gross", "exceptions", "override_reason", "matched_by", "approved_by", "paid_at", "lines",
+        ]  # fmt: skip
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_exceptions(self, invoice: Invoice) -> list[str]:
+        return [said(message) for message in invoice.exceptions]
+
+
+# --- cards and proof -----------------------------------------------------------------------------------------------
+
+
+class AssetWarrantySerializer(serializers.ModelSerializer[AssetWarranty]):
+    class Meta:
+        model = AssetWarranty
+        fields = [
+            "basis",
+            "source",
+            "start_trigger",
+            "months",
+            "service_level",
+            "doa_days",
+            "starts_on",
+            "ends_on",
+        ]
+
+
+class AssetSerializer(serializers.ModelSerializer[Asset]):
+    warranties = AssetWarrantySerializer(many=True, read_only=True)
+
+    class Meta:
+        model = Asset
+        fields = [
+            *HEAD, "kind", "manufacturer", "serial", "model", "accelerator_slug", "uuid", "request", "parent",
+            "slot", "site", "rack", "rack_unit", "received_on", "in_service_at", "out_of_service_at", "replaces",
+            "warranties",
+        ]  # fmt: skip
+
+
+class RunItemSerializer(serializers.ModelSerializer[RunItem]):
+    code = serializers.CharField(source="item.code")
+    text = serializers.CharField(source="item.local_text")
+    weight = serializers.CharField(source="item.weight")
+    decided_from = serializers.CharField(source="item.decided_by")
+    decided_by = Named()
+
+    class Meta:
+        model = RunItem
+        fields = [
+            "code", "text", "weight", "decided_from", "result", "value", "note", "evidence", "decided_by",
+            "decided_at",
+        ]  # fmt: skip
+
+
+class BurnInSerializer(serializers.ModelSerializer[BurnInRun]):
+    operator = Named()
+    items = RunItemSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = BurnInRun
+        fields = [
+            *HEAD, "asset", "delivery", "attempt", "operator", "required_seconds", "covered_seconds",
+            "started_at", "ended_at", "reason", "items",
+        ]  # fmt: skip
+
+
+class UnitVerdictSerializer(serializers.ModelSerializer[UnitVerdict]):
+    serial = serializers.CharField(source="asset.serial")
+
+    class Meta:
+        model = UnitVerdict
+        fields = ["asset", "serial", "bound_by", "verdict", "reasons", "figures", "covered_seconds"]
+
+
+class EvidenceSerializer(serializers.ModelSerializer[EvidenceFile]):
+    name = serializers.CharField(source="file.name", read_only=True)
+    verdicts = UnitVerdictSerializer(many=True, read_only=True)
+    flags = serializers.SerializerMethodField()
+
+    class Meta:
+        model = EvidenceFile
+        fields = [
+            "id", "delivery", "node", "name", "sha256", "state", "format", "verdict", "flags", "policy_version",
+            "reader_version", "job", "created_at", "read_at", "locked_at", "verdicts",
+        ]  # fmt: skip
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_flags(self, evidence: EvidenceFile) -> list[str]:
+        return [said(flag) for flag in evidence.flags]
+
+
+class AcceptanceUnitSerializer(serializers.ModelSerializer[AcceptanceUnit]):
+    serial = serializers.CharField(source="asset.serial")
+
+    class Meta:
+        model = AcceptanceUnit
+        fields = ["asset", "serial", "run", "included", "reason"]
+
+
+class AcceptanceSerializer(serializers.ModelSerializer[Acceptance]):
+    proposed_by = Named()
+    decided_by = Named()
+    units = AcceptanceUnitSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = Acceptance
+        fields = [
+            *HEAD, "number", "delivery", "proposed_by", "decided_by", "decided_at", "reason",
+            "content_hash", "evidence_index", "units",
+        ]  # fmt: skip
+
+
+class RmaSerializer(serializers.ModelSerializer[Rma]):
+    class Meta:
+        model = Rma
+        fields = [
+            *HEAD, "number", "asset", "vendor", "run", "fault_on", "fault", "basis", "evidence", "bundle_sha256",
+            "vendor_number", "vendor_answer", "tracking", "filed_at", "shipped_at", "resolved_at", "outcome",
+            "replacement",
+        ]  # fmt: skip
+
+
+class PolicySerializer(serializers.ModelSerializer[PurchasingPolicy]):
+    class Meta:
+        model = PurchasingPolicy
+        fields = ["sealing", "openers", "minimum_vendors", "reason_length", "over_delivery", "price_tolerance",
+                  "burn_in_hours", "version"]  # fmt: skip
+        read_only_fields = ["version"]
+
+
+# --- what is sent in -----------------------------------------------------------------------------------------------
+
+
+class RfqInput(serializers.Serializer[Any]):
+    title = serializers.CharField(max_length=160)
+    requests = serializers.ListField(child=serializers.IntegerField(), allow_empty=False)
+    vendors = serializers.ListField(child=serializers.IntegerField(), default=list)
+    deadline = serializers.DateTimeField(help_text="With its offset: 2027-01-20T17:00:00+08:00")
+    deadline_zone = serializers.CharField(required=False, default="")
+    sealed = serializers.BooleanField(required=False, allow_null=True, default=None)
+    weights = serializers.DictField(child=serializers.IntegerField(), required=False)
+    deliver_by = serializers.DateField(required=False)
+    warranty_months = serializers.IntegerField(required=False)
+    warranty_start = serializers.CharField(required=False)
+    terms = serializers.CharField(required=False, allow_blank=True)
+
+
+class RfqEdit(serializers.Serializer[Any]):
+    title = serializers.CharField(required=False, max_length=160)
+    vendors = serializers.ListField(child=serializers.IntegerField(), required=False)
+    deadline = serializers.DateTimeField(required=False)
+    weights = serializers.DictField(child=serializers.IntegerField(), required=False)
+    deliver_by = serializers.DateField(required=False, allow_null=True)
+    warranty_months = serializers.IntegerField(required=False)
+    warranty_start = serializers.CharField(required=False)
+    terms = serializers.CharField(required=False, allow_blank=True)
+
+
+class BreakInput(serializers.Serializer[Any]):
+    from_quantity = serializers.IntegerField()
+    to_quantity = serializers.IntegerField(allow_null=True, default=None)
+    unit_price = serializers.CharField()
+
+
+class QuoteLineInput(serializers.Serializer[Any]):
+    """Numbers as strings: a float is not exact and is refused."""
+
+    rfq_line = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Position of the asked line"
+    )
+    kind = serializers.ChoiceField(choices=LineKind.choices)
+    description = serializers.CharField(max_length=300)
+    manufacturer = serializers.CharField(required=False, allow_blank=True)
+    part_number = serializers.CharField(required=False, allow_blank=True)
+    quantity = serializers.CharField()
+    unit = serializers.CharField(required=False)
+    unit_price = serializers.CharField(required=False, allow_null=True)
+    tax_rate = serializers.CharField(required=False, default="0", help_text="A share: 0.13 is 13 %")
+    serialised = serializers.BooleanField(required=False, default=False)
+    accelerator_slug = serializers.CharField(required=False, allow_blank=True)
+    accelerators_per_item = serializers.IntegerField(required=False, default=0)
+    breaks = BreakInput(many=True, required=False)
+
+
+class QuoteInput(serializers.Serializer[Any]):
+    vendor = serializers.IntegerField()
+    currency = serializers.CharField()
+    tax_mode = serializers.CharField(required=False)
+    valid_until = serializers.DateField()
+    lead_time_days = serializers.IntegerField()
+    lines = QuoteLineInput(many=True)
+    warranty = WarrantySerializer()
+    reference = serializers.CharField(required=False, allow_blank=True)
+    incoterm = serializers.CharField(required=False, allow_blank=True)
+    payment_terms = serializers.CharField(required=False, allow_blank=True)
+    notes = serializers.CharField(required=False, allow_blank=True)
+
+
+class AwardLineInput(serializers.Serializer[Any]):
+    quote_line = serializers.IntegerField()
+    quantity = serializers.CharField()
+
+
+class AwardInput(serializers.Serializer[Any]):
+    """One quote whole, or lines of several with quantities."""
+
+    quote = serializers.IntegerField(required=False, allow_null=True, default=None)
+    lines = AwardLineInput(many=True, required=False)
+    reason = serializers.CharField()
+
+
+class LineChangeInput(serializers.Serializer[Any]):
+    position = serializers.IntegerField()
+    quantity = serializers.CharField(required=False)
+    unit_price = serializers.CharField(required=False)
+
+
+class AmendmentInput(serializers.Serializer[Any]):
+    lines = LineChangeInput(many=True)
+    reason = serializers.CharField()
+
+
+class AnnounceInput(serializers.Serializer[Any]):
+    note_number = serializers.CharField(max_length=80)
+    expected_on = serializers.DateField(required=False, allow_null=True)
+    shipped_on = serializers.DateField(required=False, allow_null=True)
+    serials = serializers.ListField(child=serializers.CharField(max_length=64), required=False)
+
+
+class UnitInput(serializers.Serializer[Any]):
+    serial = serializers.CharField(max_length=64, trim_whitespace=False)
+    uuid = serializers.CharField(max_length=80, required=False, allow_blank=True, default="")
+    node_serial = serializers.CharField(max_length=64, required=False, allow_blank=True, default="")
+    slot = serializers.CharField(max_length=20, required=False, allow_blank=True, default="")
+
+
+class ReceiptLineInput(serializers.Serializer[Any]):
+    position = serializers.IntegerField()
+    quantity = serializers.CharField()
+    units = UnitInput(many=True, required=False)
+    missing_units = serializers.IntegerField(required=False, default=0)
+    missing_reason = serializers.CharField(required=False, allow_blank=True, default="")
+
+
+class ReceiptInput(serializers.Serializer[Any]):
+    delivery = serializers.IntegerField(
+        required=False, allow_null=True, help_text="An announced one"
+    )
+    note_number = serializers.CharField(required=False, default="", allow_blank=True)
+    arrived_on = serializers.DateField()
+    shipped_on = serializers.DateField(required=False, allow_null=True)
+    packaging_intact = serializers.BooleanField(required=False, allow_null=True, default=None)
+    shock_label_clear = serializers.BooleanField(required=False, allow_null=True, default=None)
+    notes = serializers.CharField(required=False, allow_blank=True)
+    lines = ReceiptLineInput(many=True)
+
+
+class InvoiceLineInput(serializers.Serializer[Any]):
+    position = serializers.IntegerField()
+    quantity = serializers.CharField()
+    unit_price = serializers.CharField()
+    tax_rate = serializers.CharField(required=False, default="0")
+
+
+class InvoiceInput(serializers.Serializer[Any]):
+    number = serializers.CharField(max_length=80)
+    dated_on = serializers.DateField()
+    currency = serializers.CharField()
+    tax_mode = serializers.CharField(required=False)
+    stated_tax = serializers.CharField()
+    stated_gross = serializers.CharField()
+    lines = InvoiceLineInput(many=True)
+
+
+class EvidenceInput(serializers.Serializer[Any]):
+    file = serializers.FileField()
+    node = serializers.IntegerField(required=False, allow_null=True)
+
+
+class ItemsInput(serializers.Serializer[Any]):
+    codes = serializers.ListField(child=serializers.CharField())
+    result = serializers.ChoiceField(choices=["pass", "fail", "na"])
+    note = serializers.CharField(required=False, allow_blank=True, default="")
+    runs = serializers.ListField(child=serializers.IntegerField(), required=False, default=list)
+
+
+class SerialsInput(serializers.Serializer[Any]):
+    serials = serializers.CharField(help_text="Separated by line ends, commas or spaces")
+
+
+class AttachInput(serializers.Serializer[Any]):
+    evidence = serializers.ListField(child=serializers.IntegerField())

@@ -1,0 +1,62 @@
+"""API addresses of buying and proving. Steps come from one table, as on the pages."""
+
+from typing import Any
+
+from django.urls import path
+
+from procurement.api import views as v
+
+PLURALS = {
+    "vendor": "vendors",
+    "rfq": "rfqs",
+    "quote": "quotes",
+    "award": "awards",
+    "order": "orders",
+    "amendment": "amendments",
+    "delivery": "deliveries",
+    "asset": "assets",
+    "burn-in": "burn-ins",
+    "evidence": "evidence",
+    "acceptance": "acceptances",
+    "invoice": "invoices",
+    "rma": "rmas",
+}
+OWN_LIST = {"vendor": v.VendorList, "rfq": v.RfqList}
+OWN_DETAIL = {"vendor": v.VendorDetail, "rfq": v.RfqDetail}
+
+api_routes = [
+    path("policy/", v.PolicyView.as_view(), name="api-purchasing-policy"),
+    path("threads/<int:pk>/", v.ThreadView.as_view(), name="api-thread"),
+    path("assets/search/", v.AssetSearch.as_view(), name="api-asset-search"),
+    path("rfqs/<int:pk>/quotes/", v.RfqQuotes.as_view(), name="api-rfq-quotes"),
+    path("rfqs/<int:pk>/comparison/", v.RfqComparison.as_view(), name="api-rfq-comparison"),
+    path("rfqs/<int:pk>/awards/", v.RfqAwards.as_view(), name="api-rfq-awards"),
+    path("orders/<int:pk>/amendments/", v.OrderAmendments.as_view(), name="api-order-amendments"),
+    path(
+        "orders/<int:pk>/announcements/",
+        v.OrderAnnouncements.as_view(),
+        name="api-order-announcements",
+    ),
+    path("orders/<int:pk>/receipts/", v.OrderReceipts.as_view(), name="api-order-receipts"),
+    path("orders/<int:pk>/invoices/", v.OrderInvoices.as_view(), name="api-order-invoices"),
+    path(
+        "deliveries/<int:pk>/evidence/", v.DeliveryEvidence.as_view(), name="api-delivery-evidence"
+    ),
+    path("deliveries/<int:pk>/items/", v.DeliveryItems.as_view(), name="api-delivery-items"),
+    path("rmas/<int:pk>/evidence/", v.RmaEvidence.as_view(), name="api-rma-evidence"),
+]
+for noun, plural in PLURALS.items():
+    listed: Any = OWN_LIST.get(noun) or v.list_view(noun, f"All {plural} the caller may see.")
+    detail: Any = OWN_DETAIL.get(noun) or v.detail_view(noun, f"One of the {plural}.")
+    api_routes += [
+        path(f"{plural}/", listed.as_view(), name=f"api-{noun}-list"),
+        path(f"{plural}/<int:pk>/", detail.as_view(), name=f"api-{noun}-detail"),
+    ]
+api_routes += [
+    path(
+        f"{PLURALS[step.noun]}/<int:pk>/{step.action}/",
+        v.step_view(step).as_view(),
+        name=f"api-{step.noun}-{step.action}",
+    )
+    for step in v.ALL_STEPS
+]
