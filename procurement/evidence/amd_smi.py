@@ -1,4 +1,4 @@
-"""rocm-smi and amd-smi, JSON and text. Two dies of one module share a serial; that is no duplicate."""
+"""amd-smi, JSON and text. Its sections move between releases, so a value is found by the end of its path."""
 
 from __future__ import annotations
 
@@ -8,242 +8,30 @@ from typing import Any
 
 from core.messages import msg
 from planning.telemetry_formats.values import Cell, classify, integer, number
-from procurement.evidence.bounded import JsonDocument, documents, items, mapping, objects
+from procurement.evidence.amd_limits import counted, hot, sound
+from procurement.evidence.bounded import documents, items, mapping, objects
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
-from procurement.evidence.report import DeviceLog, Report
+from procurement.evidence.report import Report
 from procurement.evidence.types import Verdict
 
-FORMATS = ("rocm_smi_json", "rocm_smi_text", "amd_smi_json", "amd_smi_text")
+FORMATS = ("amd_smi_json", "amd_smi_text")
 
-_CARD = re.compile(r"^card(\d{1,3})$")
-_CONCISE = re.compile(r"^GPU\[(\d{1,3})\]\s*:\s*(.{1,100}?):\s*(.{0,200})$")
 _BLOCK = re.compile(r"^GPU: (\d{1,3})\s*$")
 _PAIR = re.compile(r"^(\s+)([A-Z][A-Z0-9_ ]{0,60}):\s*(.*)$")
-_SECONDARY = re.compile(r"secondary die", re.IGNORECASE)
-_LOADED = 90
-_SLOW = 0.9  # of the highest clock of its kind
 
 
 def read(document: Document, context: EvidenceContext) -> Report:
     text = document.text()
-    if re.search(r'"card\d{1,3}"\s*:', text[:200_000]):
-        return _rocm_json(text, context)
     if re.search(r'"gpu(?:_data)?"\s*:', text[:200_000]):
         return _amd_json(text, context)
-    return _rocm_text(document, context) if "GPU[" in text else _amd_text(document, context)
-
-
-def _sound(report: Report, found: list[JsonDocument]) -> bool:
-    if not found:
-        report.incomplete("unreadable_json", msg("The JSON could not be read."))
-        return False
-    if any(not each.sound for each in found):
-        report.incomplete(
-            "damaged_json", msg("The JSON is cut off or damaged; only what came before was read.")
-        )
-    return True
-
-
-def _rocm_json(text: str, context: EvidenceContext) -> Report:
-    report = Report("rocm_smi_json", context)
-    found = documents(text, tuple(f"card{i}" for i in range(64)))
-    if not _sound(report, found):
-        return report
-    root = mapping(found[0].value)
-    report.counts["garbage_prefix_lines"] = len(
-        [x for x in text.split("{", 1)[0].splitlines() if x.strip()]
-    )
-    driver = mapping(root.get("system")).get("Driver version")
-    report.driver_version = str(driver) if driver else None
-    cards = {
-        int(m[1]): {str(k): str(v) for k, v in mapping(card).items()}
-        for name, card in root.items()
-        if (m := _CARD.match(name))
-    }
-    _rocm_cards(report, cards, "$.card%s")
-    report.caution(
-        "rocm_smi_deprecated",
-        msg("rocm-smi is deprecated for amd-smi, and this file says nothing of ECC errors."),
-    )
-    return report
-
-
-def _rocm_text(document: Document, context: EvidenceContext) -> Report:
-    report = Report("rocm_smi_text", context)
-    cards: dict[int, dict[str, str]] = {}
-    ended = False
-    for each in document.lines():
-        found = _CONCISE.match(each.text.strip())
-        if found:
-            cards.setdefault(int(found[1]), {}).setdefault(found[2].strip(), found[3].strip())
-        ended = bool(re.match(r"^=+ ?End of ROCm SMI Log", each.text.strip())) or (
-            ended and not each.text.strip()
-        )
-    if not ended:
-        report.incomplete("no_end", msg("The end mark is missing: the file is cut off."))
-    _rocm_cards(report, cards, "GPU[%s]")
-    report.caution(
-        "rocm_smi_deprecated",
-        msg("rocm-smi is deprecated for amd-smi, and this file says nothing of ECC errors."),
-    )
-    return report
-
-
-def _rocm_cards(report: Report, cards: Mapping[int, Mapping[str, str]], where: str) -> None:
-    serials: set[str] = set()
-    for index, card in cards.items():
-        serial = _value(card, "Serial Number")
-        model = _value(card, "Device Name", "Card series", "Card Series", "Card model")
-        log = report.device(
-            index, index=index, serial=serial, bus=_value(card, "PCI Bus"), model=model
-        )
-        unique = _value(card, "Unique ID")
-        if unique:
-            log.figures["unique_id"] = unique
-        serials.add(serial or f"card{index}")
-        _rocm_card(report, card, log, where % index)
-    tops: dict[str | None, float] = {}
-    for log in report.devices.values():
-        clock = log.figures.get("sclk_mhz")
-        if isinstance(clock, float):
-            tops[log.model] = max(tops.get(log.model, 0.0), clock)
-    for index, log in report.devices.items():
-        known = report.context.policy.model(log.model)
-        _slow(
-            log,
-            number(known.identity.get("max_sclk_mhz")) if known else None,
-            tops.get(log.model),
-            where % index,
-        )
-    report.counts |= {"cards": len(cards), "physical_modules": len(serials)}
-    if not cards:
-        report.incomplete("no_devices", msg("The file names no card."))
-
-
-def _rocm_card(report: Report, card: Mapping[str, str], log: DeviceLog, where: str) -> None:
-    junction = number(_value(card, "Temperature (Sensor junction) (C)", "temperature_hotspot (C)"))
-    memory = number(_value(card, "Temperature (Sensor memory) (C)"))
-    clock = number(_value(card, "sclk clock speed:", "sclk clock speed", "current_gfxclk (MHz)"))
-    use = number(_value(card, "GPU use (%)"))
-    power_keys = [
-        key for key in card if "Graphics Package Power" in key and not key.startswith("Max")
-    ]
-    power = next((number(card[key]) for key in power_keys if number(card[key]) is not None), None)
-    log.figures |= {"junction_c": junction, "sclk_mhz": clock, "use_pct": use, "power_w": power}
-    if any("Current Socket" in key for key in power_keys):
-        report.caution(
-            "power_key_differs",
-            msg("The key of the power figure changes between cards or versions."),
-        )
-    if any(_SECONDARY.search(card[key]) for key in power_keys):
-        log.note(
-            Verdict.PASS,
-            "secondary_die",
-            msg("A second die of a module shows no power of its own."),
-            where=where,
-        )
-    elif power is None:
-        log.note(Verdict.INCONCLUSIVE, "no_power", msg("The power is missing."), where=where)
-    if junction is None:
-        log.note(
-            Verdict.INCONCLUSIVE, "no_temperature", msg("The temperature is missing."), where=where
-        )
-    _hot(report, log, junction, memory, where)
-    _counter(log, number(_value(card, "PCIe Replay Count")), "pcie_replay", Verdict.WARN, where)
-    overdrive = number(_value(card, "GPU OverDrive value (%)"))
-    if overdrive:
-        log.note(
-            Verdict.FAIL,
-            "overdrive",
-            msg("The card is overclocked by %(value)s %%.", value=overdrive),
-            value=overdrive,
-            threshold=0,
-            where=where,
-        )
-    for key, text in card.items():
-        if classify(text) is Cell.FAULT:
-            log.note(
-                Verdict.FAIL,
-                "no_answer",
-                msg("The driver got no answer for %(column)s: %(text)s", column=key, text=text),
-                value=text,
-                where=where,
-            )
-    if _value(card, "Serial Number") is None:
-        report.caution(
-            "no_serial", msg("A card shows no serial number: bind it by its unique id or bus.")
-        )
-
-
-def _value(card: Mapping[str, str], *keys: str) -> str | None:
-    return next(
-        (card[key].strip() for key in keys if key in card and classify(card[key]) is Cell.VALUE),
-        None,
-    )
-
-
-def _hot(
-    report: Report, log: DeviceLog, junction: float | None, memory: float | None, where: str
-) -> None:
-    limit = report.context.policy.require("max_junction_temp_c", log.model)
-    if junction is not None and junction > limit:
-        log.note(
-            Verdict.FAIL,
-            "junction_temp",
-            msg("Junction at %(value)s C; %(limit)s C is allowed.", value=junction, limit=limit),
-            value=junction,
-            threshold=limit,
-            where=where,
-        )
-    most = report.context.policy.require("max_memory_temp_c", log.model)
-    if memory is not None and memory > most:
-        log.note(
-            Verdict.WARN,
-            "memory_temp_max",
-            msg("It reached %(value)s C; %(limit)s C is allowed.", value=memory, limit=most),
-            value=memory,
-            threshold=most,
-            where=where,
-        )
-
-
-def _slow(log: DeviceLog, rated: float | None, peers: float | None, where: str) -> None:
-    clock, use = log.figures.get("sclk_mhz"), log.figures.get("use_pct")
-    best = rated or peers
-    if (
-        isinstance(clock, float)
-        and isinstance(use, float)
-        and best
-        and use >= _LOADED
-        and clock < _SLOW * best
-    ):
-        log.note(
-            Verdict.FAIL,
-            "clock_low",
-            msg("The clock is %(value)s of %(limit)s MHz under load.", value=clock, limit=best),
-            value=clock,
-            threshold=best,
-            where=where,
-        )
-
-
-def _counter(log: DeviceLog, count: float | None, code: str, verdict: Verdict, where: str) -> None:
-    if count:
-        log.note(
-            verdict,
-            code,
-            msg("%(code)s counts %(count)s.", code=code, count=int(count)),
-            value=int(count),
-            threshold=0,
-            where=where,
-        )
+    return _amd_text(document, context)
 
 
 def _amd_json(text: str, context: EvidenceContext) -> Report:
     report = Report("amd_smi_json", context)
     found = documents(text, ("gpu_data", "gpu"))
-    if not _sound(report, found):
+    if not sound(report, found):
         return report
     position = 0
     for each in found:
@@ -333,31 +121,31 @@ def _amd_card(report: Report, index: int, flat: Mapping[str, str], where: str) -
     log.model = log.model or _last(flat, "asic.market_name", "board.product_name", "market_name")
     if report.driver_version is None:
         report.driver_version = _last(flat, "driver.version")
-    hot = number(_last(flat, "temperature.hotspot", "temperature.junction", "hotspot"))
+    hotspot = number(_last(flat, "temperature.hotspot", "temperature.junction", "hotspot"))
     memory = number(_last(flat, "temperature.mem", "temperature.vram"))
     log.figures |= {
-        "junction_c": hot,
+        "junction_c": hotspot,
         "power_w": number(_last(flat, "power.socket_power", "socket_power")),
         "use_pct": number(_last(flat, "usage.gfx_activity", "gfx_activity")),
     }
-    _hot(report, log, hot, memory, where)
+    hot(report, log, hotspot, memory, where)
     uncorrectable = number(_last(flat, "total_uncorrectable_count", "total_uncorrectable"))
-    _counter(log, uncorrectable, "ecc_uncorrected", Verdict.FAIL, where)
-    _counter(
+    counted(log, uncorrectable, "ecc_uncorrected", Verdict.FAIL, where)
+    counted(
         log,
         number(_last(flat, "total_deferred_count", "total_deferred")),
         "ecc_deferred",
         Verdict.WARN,
         where,
     )
-    _counter(
+    counted(
         log,
         number(_last(flat, "total_correctable_count", "total_correctable")),
         "ecc_corrected",
         Verdict.WARN,
         where,
     )
-    _counter(
+    counted(
         log,
         number(_last(flat, "pcie.replay_count", "replay_count")),
         "pcie_replay",

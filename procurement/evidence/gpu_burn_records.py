@@ -68,8 +68,11 @@ class RecordParser:
         first = body[: body.find(b"\r")] if count > 1 else body
         skeleton = first.translate(None, _DIGITS)
         shape = self._shape(skeleton, first)
-        if shape is not None and body.translate(None, _DIGITS) == b"\r".join([skeleton] * count):
-            rows = _rows(body, count, shape)
+        if shape is not None:
+            printed = _grid(body, count, first) if count > _SMALL else None
+            if printed is None and body.translate(None, _DIGITS) == b"\r".join([skeleton] * count):
+                printed = _printed_numbers(body, count)
+            rows = None if printed is None else _rows(printed, count, shape)
             if rows is not None:
                 return [Block(rows, shape.devices, shape.died)]
         if count > _SMALL:
@@ -91,7 +94,8 @@ class RecordParser:
             if not record.strip():
                 continue
             shape = self._shape(record.translate(None, _DIGITS), record)
-            rows = None if shape is None else _rows(record, 1, shape)
+            printed = None if shape is None else _printed_numbers(record, 1)
+            rows = None if shape is None or printed is None else _rows(printed, 1, shape)
             if shape is None or rows is None:
                 self.unreadable += 1
                 continue
@@ -103,14 +107,45 @@ class RecordParser:
         return blocks
 
 
-def _rows(body: bytes, count: int, shape: Shape) -> Rows | None:
+def _rows(printed: Rows, count: int, shape: Shape) -> Rows | None:
     """The rows of `count` records of one shape, or None when their numbers do not fill it."""
-    printed = _printed_numbers(body, count)
-    if printed is None or printed.size != count * shape.numbers:
+    if printed.size != count * shape.numbers:
         return None
     rows: Rows = np.full((count, 1 + 4 * shape.devices), np.nan)
     rows[:, list(shape.columns)] = printed.reshape(count, shape.numbers)[:, list(shape.taken)]
     return rows if bool((rows[:, 0] <= 100.0).all()) else None
+
+
+def _grid(body: bytes, count: int, first: bytes) -> Rows | None:
+    """The numbers of records that agree byte for byte in all but their digits, which is how most of a log looks.
+
+    Every digit is then a column of bytes, and a number is built from its columns for all records at once.
+    """
+    width = len(first) + 1
+    if len(body) + 1 != count * width:
+        return None
+    grid = np.frombuffer(body + b"\r", dtype=np.uint8).reshape(count, width)
+    model = np.frombuffer(first + b"\r", dtype=np.uint8)
+    is_digit = (model >= 48) & (model <= 57)
+    if ((grid ^ model) & np.where(is_digit, 0, 255).astype(np.uint8)).any():
+        return None
+    digits = grid - np.uint8(48)
+    if (digits & np.where(is_digit, 255, 0).astype(np.uint8)).max() > 9:
+        return None
+    tokens = [token for token in re.finditer(rb"[0-9.]+", first) if token[0] != b"."]
+    if any(len(token[0]) > _MAX_DIGITS or token[0].count(b".") > 1 for token in tokens):
+        return None
+    printed: Rows = np.empty((len(tokens), count))
+    for row, token in zip(printed, tokens, strict=True):
+        columns = [at for at in range(token.start(), token.end()) if is_digit[at]]
+        row[:] = digits[:, columns[0]]
+        for column in columns[1:]:
+            row *= 10.0
+            row += digits[:, column]
+        _, point, decimals = token[0].partition(b".")
+        if point:
+            row /= 10.0 ** len(decimals)
+    return printed.T.ravel()
 
 
 def _printed_numbers(body: bytes, count: int) -> Rows | None:

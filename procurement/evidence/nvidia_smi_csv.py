@@ -5,74 +5,34 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import datetime
 
 from core.messages import msg
-from planning.telemetry_formats.nvidia_smi_csv import Layout, Remark, Row, moment, rows
+from planning.telemetry_formats.nvidia_smi_csv import Layout, Remark, Row, rows
 from planning.telemetry_formats.values import Cell, classify, number
 from procurement.evidence.document import Document
+from procurement.evidence.nvidia_smi_series import (
+    LIVE,
+    LOCKED,
+    POWER_CAP,
+    REASONS,
+    SW_THERMAL,
+    Series,
+    take_sample,
+)
 from procurement.evidence.policy import EvidenceContext
 from procurement.evidence.remarks import judge_remark
-from procurement.evidence.report import DeviceLog, Report, line
+from procurement.evidence.report import Report, line
 from procurement.evidence.types import Verdict
 
 FORMATS = ("nvidia_smi_query_csv",)
 
-# NVML clock event reasons.
-_REASONS = {
-    0x1: "idle", 0x2: "applications_clocks", 0x4: "sw_power_cap", 0x8: "hw_slowdown", 0x10: "sync_boost",
-    0x20: "sw_thermal_slowdown", 0x40: "hw_thermal_slowdown", 0x80: "hw_power_brake", 0x100: "display_clocks",
-}  # fmt: skip
-_HARDWARE, _SW_THERMAL, _LOCKED, _POWER_CAP = 0x8 | 0x40 | 0x80, 0x20, 0x2, 0x4
-_LIVE = (
-    "temperature.gpu",
-    "power.draw",
-    "clocks.current.sm",
-    "utilization.gpu",
-    "ecc.errors.uncorrected.volatile.total",
-)
-_REASON_COLUMNS = {
-    "clocks_event_reasons.hw_slowdown": 0x8,
-    "clocks_event_reasons.hw_thermal_slowdown": 0x40,
-    "clocks_event_reasons.hw_power_brake_slowdown": 0x80,
-    "clocks_event_reasons.sw_thermal_slowdown": 0x20,
-    "clocks_event_reasons.sw_power_cap": 0x4,
-}
 _UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LOADED_PERCENT = 90
-_MAX_INTERVALS = 10_000
-
-
-@dataclass(slots=True)
-class _Series:
-    """What one card's samples have shown so far."""
-
-    log: DeviceLog
-    samples: int = 0
-    first: datetime | None = None
-    last: datetime | None = None
-    last_line: int = 0
-    gap: tuple[float, datetime, datetime, int] | None = None
-    backwards: int | None = None
-    reasons: Counter[int] = field(default_factory=Counter)
-    reason_seen: dict[int, tuple[int, str]] = field(default_factory=dict)
-    thermal_rows: int = 0
-    sm_sum: float = 0.0
-    sm_n: int = 0
-    sm_low: float | None = None
-    sm_high_loaded: float | None = None
-    sm_low_loaded: tuple[float, int] | None = None
-    worst: dict[str, tuple[float, int]] = field(default_factory=dict)
-    classes: dict[str, Cell] = field(default_factory=dict)
-    loaded: int = 0
-    measured_load: int = 0
 
 
 def read(document: Document, context: EvidenceContext) -> Report:
     report = Report("nvidia_smi_query_csv", context)
     layout = Layout()
-    series: dict[tuple[str | None, str], _Series] = {}
+    series: dict[tuple[str | None, str], Series] = {}
     intervals: Counter[float] = Counter()
     counts = Counter[str]()
     headless: list[Remark] = []
@@ -92,7 +52,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
         counts["short_rows"] += item.short
         one = _series(report, series, item)
         if one:
-            _sample(one, item, intervals)
+            take_sample(one, item, intervals)
     _judge(report, layout, series, intervals, counts, headless)
     if isinstance(last, Row) and last.short:
         report.incomplete("truncated_last_line", msg("The last row is cut off."))
@@ -105,8 +65,8 @@ def _numbered(document: Document) -> Iterator[tuple[int, str, str | None]]:
 
 
 def _series(
-    report: Report, series: dict[tuple[str | None, str], _Series], row: Row
-) -> _Series | None:
+    report: Report, series: dict[tuple[str | None, str], Series], row: Row
+) -> Series | None:
     cells = row.cells
     identity = {k: cells.get(k, "") for k in ("serial", "uuid", "pci.bus_id", "index")}
     known = {k: v for k, v in identity.items() if v and classify(v) is Cell.VALUE}
@@ -122,115 +82,12 @@ def _series(
             serial=known.get("serial"), bus=known.get("pci.bus_id"),
             model=model if classify(model) is Cell.VALUE else None,
         )  # fmt: skip
-        series[key] = _Series(log)
+        series[key] = Series(log)
     return series[key]
 
 
-def _sample(one: _Series, row: Row, intervals: Counter[float]) -> None:
-    one.samples += 1
-    _time(one, row, intervals)
-    cells = row.cells
-    for column in (*_LIVE, "serial"):
-        if column in cells:
-            found = classify(cells[column])
-            if found is Cell.FAULT:
-                one.log.note(
-                    Verdict.FAIL,
-                    "nvml_error",
-                    msg(
-                        "The driver got no answer for %(column)s: %(text)s",
-                        column=column,
-                        text=cells[column],
-                    ),
-                    value=cells[column],
-                    where=line(row.number),
-                )
-            if one.classes.get(column) is not Cell.VALUE or found is Cell.FAULT:
-                one.classes[column] = found
-    for column, text in cells.items():
-        if column not in _LIVE and classify(text) is Cell.FAULT:
-            one.log.note(
-                Verdict.FAIL,
-                "nvml_error",
-                msg("The driver got no answer for %(column)s: %(text)s", column=column, text=text),
-                value=text,
-                where=line(row.number),
-            )
-    load = number(cells.get("utilization.gpu"))
-    if load is not None:
-        one.measured_load += 1
-        one.loaded += load >= 95
-    _reasons(one, row)
-    _clock(one, number(cells.get("clocks.current.sm")), load, row.number)
-    for column in ("temperature.gpu", "temperature.memory", "ecc.errors.uncorrected.volatile.total",
-                   "ecc.errors.corrected.volatile.total", "remapped_rows.uncorrectable"):  # fmt: skip
-        value = number(cells.get(column))
-        if value is not None and value > one.worst.get(column, (float("-inf"), 0))[0]:
-            one.worst[column] = (value, row.number)
-    for column in ("remapped_rows.pending", "remapped_rows.failure"):
-        if cells.get(column, "").lower() in ("yes", "1"):
-            one.worst.setdefault(column, (1.0, row.number))
-    limit, default = number(cells.get("power.limit")), number(cells.get("power.default_limit"))
-    if limit is not None and default is not None and limit < default:
-        one.log.note(
-            Verdict.FAIL,
-            "power_limit_below_default",
-            msg(
-                "The power limit is %(value)s W of %(limit)s W: tests of speed are void.",
-                value=limit,
-                limit=default,
-            ),
-            value=limit,
-            threshold=default,
-            where=line(row.number),
-        )
-
-
-def _time(one: _Series, row: Row, intervals: Counter[float]) -> None:
-    now = moment(row.cells.get("timestamp"))
-    if now is None:
-        return
-    if one.last is not None:
-        step = (now - one.last).total_seconds()
-        if step < -1:
-            one.backwards = one.backwards or row.number
-        elif step > 0:
-            rounded = round(step, 1)
-            if rounded in intervals or len(intervals) < _MAX_INTERVALS:
-                intervals[rounded] += 1
-            if one.gap is None or step > one.gap[0]:
-                one.gap = (step, one.last, now, row.number)
-    one.first = min(one.first, now) if one.first else now
-    one.last = max(one.last, now) if one.last else now
-
-
-def _reasons(one: _Series, row: Row) -> None:
-    mask = number(row.cells.get("clocks_event_reasons.active"))
-    bits = int(mask) if mask is not None and 0 <= mask < 2**53 else 0
-    for column, bit in _REASON_COLUMNS.items():
-        if row.cells.get(column, "").lower() == "active":
-            bits |= bit
-    one.thermal_rows += bool(bits & (_HARDWARE | _SW_THERMAL))
-    for bit in _REASONS:
-        if bits & bit:
-            one.reasons[bit] += 1
-            one.reason_seen.setdefault(bit, (row.number, row.cells.get("timestamp", "")))
-
-
-def _clock(one: _Series, clock: float | None, load: float | None, where: int) -> None:
-    if clock is None:
-        return
-    one.sm_sum += clock
-    one.sm_n += 1
-    one.sm_low = clock if one.sm_low is None else min(one.sm_low, clock)
-    if load is not None and load >= _LOADED_PERCENT:
-        one.sm_high_loaded = max(one.sm_high_loaded or 0.0, clock)
-        if one.sm_low_loaded is None or clock < one.sm_low_loaded[0]:
-            one.sm_low_loaded = (clock, where)
-
-
 def _judge(
-    report: Report, layout: Layout, series: dict[tuple[str | None, str], _Series],
+    report: Report, layout: Layout, series: dict[tuple[str | None, str], Series],
     intervals: Counter[float], counts: Counter[str], headless: list[Remark],
 ) -> None:  # fmt: skip
     for one in series.values():
@@ -289,12 +146,12 @@ def _judge_headless(report: Report, lines: list[Remark], counts: Counter[str]) -
             judge_remark(report, item.text, item.number, item.host, force=True)
 
 
-def _judge_device(report: Report, one: _Series) -> None:
+def _judge_device(report: Report, one: Series) -> None:
     log, policy = one.log, report.context.policy
     model = log.model
     absent = [
         c
-        for c in _LIVE
+        for c in LIVE
         if c in one.classes and one.classes[c] in (Cell.ABSENT, Cell.UNSUPPORTED, Cell.FORBIDDEN)
     ]
     for column in absent:
@@ -307,7 +164,7 @@ def _judge_device(report: Report, one: _Series) -> None:
         report.caution("no_serial", msg("A card shows no serial number: bind it by UUID."))
     hardware = [b for b in (0x8, 0x40, 0x80) if one.reasons[b]]
     if hardware:
-        names = "+".join(_REASONS[b] for b in (0x8, 0x40, 0x20, 0x80) if one.reasons[b])
+        names = "+".join(REASONS[b] for b in (0x8, 0x40, 0x20, 0x80) if one.reasons[b])
         where, since = one.reason_seen[hardware[0]]
         log.note(
             Verdict.FAIL,
@@ -322,9 +179,9 @@ def _judge_device(report: Report, one: _Series) -> None:
             threshold=0,
             where=line(where),
         )
-    elif one.reasons[_SW_THERMAL]:
+    elif one.reasons[SW_THERMAL]:
         share, allowed = (
-            one.reasons[_SW_THERMAL] / one.samples,
+            one.reasons[SW_THERMAL] / one.samples,
             policy.require("max_sw_thermal_fraction"),
         )
         log.note(
@@ -336,16 +193,16 @@ def _judge_device(report: Report, one: _Series) -> None:
             ),
             value=round(share, 4),
             threshold=allowed,
-            where=line(one.reason_seen[_SW_THERMAL][0]),
+            where=line(one.reason_seen[SW_THERMAL][0]),
         )
-    if one.reasons[_LOCKED]:
+    if one.reasons[LOCKED]:
         log.note(
             Verdict.INCONCLUSIVE,
             "clocks_locked",
             msg("Somebody had fixed the clocks: the test is void."),
-            where=line(one.reason_seen[_LOCKED][0]),
+            where=line(one.reason_seen[LOCKED][0]),
         )
-    if one.reasons[_POWER_CAP]:
+    if one.reasons[POWER_CAP]:
         report.caution(
             "sw_power_cap",
             msg(
@@ -373,7 +230,7 @@ def _judge_device(report: Report, one: _Series) -> None:
     log.figures["samples"] = one.samples
 
 
-def _judge_worst(report: Report, one: _Series, model: str | None) -> None:
+def _judge_worst(report: Report, one: Series, model: str | None) -> None:
     policy, log = report.context.policy, one.log
     rules = (
         (
@@ -447,7 +304,7 @@ def _judge_worst(report: Report, one: _Series, model: str | None) -> None:
 
 
 def _judge_time(
-    report: Report, series: dict[tuple[str | None, str], _Series], intervals: Counter[float]
+    report: Report, series: dict[tuple[str | None, str], Series], intervals: Counter[float]
 ) -> None:
     policy = report.context.policy
     timed = [one for one in series.values() if one.first and one.last]
@@ -505,7 +362,7 @@ def _judge_time(
         _judge_load(report, series)
 
 
-def _judge_load(report: Report, series: dict[tuple[str | None, str], _Series]) -> None:
+def _judge_load(report: Report, series: dict[tuple[str | None, str], Series]) -> None:
     """A burn-in must have been one: cards loaded in 95 % of the samples."""
     for one in series.values():
         if one.measured_load and one.loaded < 0.95 * one.measured_load:
@@ -531,7 +388,7 @@ def _median(intervals: Counter[float]) -> float | None:
 
 
 def _describe(
-    report: Report, series: dict[tuple[str | None, str], _Series], counts: Counter[str]
+    report: Report, series: dict[tuple[str | None, str], Series], counts: Counter[str]
 ) -> None:
     models = Counter(one.log.model for one in series.values() if one.log.model)
     report.counts |= {

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from core.messages import Message, msg
-from planning.telemetry_formats.values import number
+from core.messages import msg
+from procurement.evidence.nvidia_smi_identity import judge_batch, judge_identity, note
 from procurement.evidence.nvidia_smi_state import State, index_of
 from procurement.evidence.report import DeviceLog, Report
-from procurement.evidence.types import Value, Verdict
+from procurement.evidence.types import Verdict
 
 _NEEDED = ("name", "uuid", "bus")
 
@@ -33,12 +30,12 @@ def judge_states(report: Report, states: Sequence[State], attached: int | None) 
         device_id = state.hex_id("device_id")
         if device_id:
             log.figures["device_id"] = f"0x{device_id}"
-        _identity(report, state, log)
+        judge_identity(report, state, log)
         _wear(report, state, log)
         _health(report, state, log)
         _performance(report, state, log)
         _present(state, log)
-    _batch(report, logs)
+    judge_batch(report, logs)
     report.counts |= {"gpus": len(states), "attached_gpus": attached}
     if not states:
         report.incomplete("no_devices", msg("The file describes no card."))
@@ -62,162 +59,6 @@ def _serial(state: State) -> str | None:
     return serial if serial and serial.strip("0") else None
 
 
-def _note(
-    log: DeviceLog,
-    state: State,
-    verdict: Verdict,
-    code: str,
-    message: Message,
-    key: str,
-    value: Value = None,
-    threshold: Value = None,
-) -> None:
-    log.note(verdict, code, message, value=value, threshold=threshold, where=state.place(key))
-
-
-def _identity(report: Report, state: State, log: DeviceLog) -> None:
-    order, policy = report.context.order, report.context.policy
-    shown = state.hex_id("device_id")
-    known = policy.model(log.model)
-    reference = known.identity if known else {}
-    wanted = _hex(order.get("expected_device_id")) or (
-        None if order.get("ordered_model") else _hex(reference.get("device_id"))
-    )
-    ordered_model = (
-        policy.model(str(order["ordered_model"])) if order.get("ordered_model") else None
-    )
-    if wanted and shown and shown != wanted:
-        _note(
-            log,
-            state,
-            Verdict.FAIL,
-            "model_mismatch",
-            msg(
-                "%(model)s (0x%(shown)s) is not what was ordered (0x%(wanted)s).",
-                model=log.model or "?",
-                shown=shown,
-                wanted=wanted,
-            ),
-            "device_id",
-            f"0x{shown}",
-            f"0x{wanted}",
-        )
-        return  # the other figures of another model say nothing more
-    if not wanted and order.get("ordered_model"):
-        if ordered_model and known and ordered_model.name != known.name:
-            _note(
-                log,
-                state,
-                Verdict.FAIL,
-                "model_mismatch",
-                msg(
-                    "%(model)s is not the ordered %(wanted)s.",
-                    model=log.model or "?",
-                    wanted=str(order["ordered_model"]),
-                ),
-                "name",
-                log.model,
-                str(order["ordered_model"]),
-            )
-            return
-        if not (ordered_model and known):
-            _note(
-                log,
-                state,
-                Verdict.WARN,
-                "model_not_compared",
-                msg(
-                    "%(model)s could not be compared with the ordered %(wanted)s.",
-                    model=log.model or "?",
-                    wanted=str(order["ordered_model"]),
-                ),
-                "name",
-            )
-    elif not wanted:
-        report.caution(
-            "identity_not_checked",
-            msg(
-                "Neither an order nor a reference for this model is known: its identity was not checked."
-            ),
-        )
-    if wanted and not shown:
-        _note(
-            log,
-            state,
-            Verdict.INCONCLUSIVE,
-            "no_device_id",
-            msg("The PCI device id is missing."),
-            "device_id",
-        )
-    memory = number(order.get("expected_memory_mib"))
-    reference_memory = number(reference.get("memory_mib"))
-    total = state.number("memory")
-    if total is not None and (
-        (memory is not None and total != memory)
-        or (
-            memory is None
-            and reference_memory is not None
-            and abs(total / reference_memory - 1) > 0.02
-        )
-    ):
-        limit = memory or reference_memory
-        _note(
-            log,
-            state,
-            Verdict.FAIL,
-            "memory_size",
-            msg("%(value)s MiB of memory instead of %(limit)s MiB", value=total, limit=limit or 0),
-            "memory",
-            total,
-            limit,
-        )
-    _limits(order, reference, state, log)
-    allowed = order.get("vbios")
-    if isinstance(allowed, list) and allowed and state.text("vbios") not in allowed:
-        _note(
-            log,
-            state,
-            Verdict.FAIL,
-            "vbios_unknown",
-            msg(
-                "VBIOS %(version)s is not in the released set.", version=state.text("vbios") or "?"
-            ),
-            "vbios",
-            state.text("vbios"),
-        )
-
-
-def _limits(
-    order: Mapping[str, Any], reference: Mapping[str, Any], state: State, log: DeviceLog
-) -> None:
-    """Clocks against the order or the data sheet: above means overclocked, below means another bin."""
-    for key, ordered, known, label in (
-        ("power_default", "expected_power_default_w", "power_w", "default power limit"),
-        ("max_sm", "expected_max_sm_mhz", "max_sm_mhz", "highest SM clock"),
-        ("max_memory", "expected_mem_clock_mhz", "max_memory_mhz", "highest memory clock"),
-    ):
-        wanted = number(order.get(ordered)) or number(reference.get(known))
-        shown = state.number(key)
-        if wanted is None or shown is None or shown == wanted:
-            continue
-        verdict = Verdict.FAIL if shown > wanted or key == "power_default" else Verdict.WARN
-        _note(
-            log,
-            state,
-            verdict,
-            f"{key}_differs",
-            msg(
-                "The %(what)s is %(value)s instead of %(limit)s.",
-                what=label,
-                value=shown,
-                limit=wanted,
-            ),
-            key,
-            shown,
-            wanted,
-        )
-
-
 def _wear(report: Report, state: State, log: DeviceLog) -> None:
     """Signs of use on a card sold as new."""
     rows = (state.number("remap_correctable") or 0) + (state.number("remap_uncorrectable") or 0)
@@ -225,7 +66,7 @@ def _wear(report: Report, state: State, log: DeviceLog) -> None:
     retired = state.number("retired_double") or 0
     verdict = Verdict.WARN
     if report.context.sold_as_new and (rows or lifetime or retired):
-        _note(
+        note(
             log,
             state,
             verdict,
@@ -242,7 +83,7 @@ def _wear(report: Report, state: State, log: DeviceLog) -> None:
         )
     replays = state.number("replays")
     if replays:
-        _note(
+        note(
             log,
             state,
             verdict,
@@ -295,14 +136,14 @@ def _health(report: Report, state: State, log: DeviceLog) -> None:
         ("reset_required", Verdict.FAIL, msg("The card needs a reset.")),
     ):
         if (state.text(key) or "").lower() == "yes":
-            _note(log, state, verdict, key, message, key, "Yes", "No")
+            note(log, state, verdict, key, message, key, "Yes", "No")
     action = state.values.get("gpu recovery action", ("None", ""))[0].strip()
     if (
         action.lower() not in ("none", "n/a", "")
         and "deprecated" not in action.lower()
         and "not supported" not in action.lower()
     ):
-        _note(
+        note(
             log,
             state,
             Verdict.FAIL,
@@ -313,7 +154,7 @@ def _health(report: Report, state: State, log: DeviceLog) -> None:
             "None",
         )
     if (state.text("ecc_current") or "").lower() == "disabled":
-        _note(
+        note(
             log,
             state,
             Verdict.WARN,
@@ -325,7 +166,7 @@ def _health(report: Report, state: State, log: DeviceLog) -> None:
         )
     current, later = state.text("ecc_current"), state.text("ecc_pending")
     if current and later and current != later:
-        _note(
+        note(
             log,
             state,
             Verdict.WARN,
@@ -339,7 +180,7 @@ def _health(report: Report, state: State, log: DeviceLog) -> None:
         )
     fabric, status = state.text("fabric_state"), state.text("fabric_status")
     if fabric and fabric.lower() != "completed":
-        _note(
+        note(
             log,
             state,
             Verdict.WARN,
@@ -350,7 +191,7 @@ def _health(report: Report, state: State, log: DeviceLog) -> None:
             "Completed",
         )
     if status and status.lower() != "success":
-        _note(
+        note(
             log,
             state,
             Verdict.FAIL,
@@ -365,7 +206,7 @@ def _health(report: Report, state: State, log: DeviceLog) -> None:
 def _performance(report: Report, state: State, log: DeviceLog) -> None:
     current, default = state.number("power_current"), state.number("power_default")
     if current is not None and default is not None and current < default:
-        _note(
+        note(
             log,
             state,
             Verdict.FAIL,
@@ -380,7 +221,7 @@ def _performance(report: Report, state: State, log: DeviceLog) -> None:
             default,
         )
     if current is not None and default is not None and current > default:
-        _note(
+        note(
             log,
             state,
             Verdict.WARN,
@@ -406,7 +247,7 @@ def _performance(report: Report, state: State, log: DeviceLog) -> None:
             )
     now, most = state.number("width_current"), state.number("width_max")
     if now is not None and most is not None and now < most:
-        _note(
+        note(
             log,
             state,
             Verdict.WARN,
@@ -424,7 +265,7 @@ def _performance(report: Report, state: State, log: DeviceLog) -> None:
         value, limit = state.number(key), policy.require(limit_key, log.model)
         if value is not None and value > limit:
             known = code == "temp_max" and policy.model(log.model) is not None
-            _note(
+            note(
                 log,
                 state,
                 Verdict.FAIL if known else Verdict.WARN,
@@ -440,7 +281,7 @@ def _present(state: State, log: DeviceLog) -> None:
     """What must be there for a pass: who the card is, and that its memory reports no fault."""
     for key in _NEEDED:
         if state.text(key) is None:
-            _note(
+            note(
                 log,
                 state,
                 Verdict.INCONCLUSIVE,
@@ -463,80 +304,3 @@ def _present(state: State, log: DeviceLog) -> None:
             else msg("Neither row remapping nor page retirement is shown.")
         )
         log.note(Verdict.INCONCLUSIVE, "no_remap", message, where=state.where)
-
-
-def _batch(report: Report, logs: list[tuple[State, DeviceLog]]) -> None:
-    versions = {str(log.figures["vbios"]) for _, log in logs if "vbios" in log.figures}
-    if len(versions) > 1:
-        report.caution(
-            f"vbios_versions_in_batch:{len(versions)}",
-            msg("The cards run %(count)s VBIOS versions.", count=len(versions)),
-        )
-        report.counts["vbios_versions"] = len(versions)
-    by_model: dict[str | None, list[tuple[State, DeviceLog]]] = {}
-    for state, log in logs:
-        by_model.setdefault(log.model, []).append((state, log))
-    for cards in by_model.values():
-        found = Counter(str(log.figures.get("vbios", "")) for _, log in cards)
-        usual = max(found, key=lambda version: (found[version], _order(version)))
-        for state, log in cards:
-            version = log.figures.get("vbios")
-            if version and version != usual:
-                _note(
-                    log,
-                    state,
-                    Verdict.WARN,
-                    "vbios_differs_from_batch",
-                    msg(
-                        "VBIOS %(version)s differs from the batch's %(usual)s.",
-                        version=str(version),
-                        usual=usual,
-                    ),
-                    "vbios",
-                    version,
-                    usual,
-                )
-    serials = Counter(log.serial for _, log in logs if log.serial)
-    uuids = Counter(log.uuid for _, log in logs if log.uuid)
-    for state, log in logs:
-        if log.serial and serials[log.serial] > 1:
-            _note(
-                log,
-                state,
-                Verdict.FAIL,
-                "duplicate_serial",
-                msg("Serial %(serial)s appears on several cards.", serial=log.serial),
-                "serial",
-                log.serial,
-            )
-        if log.uuid and uuids[log.uuid] > 1:
-            _note(
-                log,
-                state,
-                Verdict.FAIL,
-                "duplicate_uuid",
-                msg("UUID %(uuid)s appears on several cards.", uuid=log.uuid),
-                "uuid",
-                log.uuid,
-            )
-        if not log.serial:
-            report.caution("no_serial", msg("A card shows no serial number: bind it by UUID."))
-
-
-def _order(version: str) -> list[int]:
-    """Versions such as 96.00.A5.00.01 in order; their parts are hexadecimal."""
-    return [
-        int(part, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,8}", part) else -1
-        for part in version.split(".")
-    ]
-
-
-def _hex(value: object) -> str | None:
-    text = str(value or "").removeprefix("0x").upper()
-    return (
-        text
-        if re.fullmatch(r"[0-9A-F]{4}", text)
-        else text[:4]
-        if re.fullmatch(r"[0-9A-F]{4}10DE", text)
-        else None
-    )

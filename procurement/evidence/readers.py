@@ -21,6 +21,7 @@ from procurement.evidence import (
     nvidia_smi_xml,
     prometheus_api,
     prometheus_text,
+    rocm_smi,
     rvs,
     slurm,
 )
@@ -47,6 +48,7 @@ _MODULES = (
     nvidia_smi_xml,
     prometheus_api,
     prometheus_text,
+    rocm_smi,
     rvs,
     slurm,
 )
