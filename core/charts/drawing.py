@@ -183,7 +183,7 @@ def _svg(declared: Any, *, label: str) -> str:
 def number_format_of(values: Iterable[Cell]) -> str:
     """Axis number format: SI prefixes from ten thousand on."""
     largest = max((abs(v) for v in values if isinstance(v, int | float)), default=0)
-    return "~s" if largest >= 10_000 else ",~g"
+    return "~s" if largest >= 10_000 else ",~r"
 
 
 def in_order(values: Iterable[Cell]) -> list[Any]:

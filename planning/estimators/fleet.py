@@ -224,17 +224,42 @@ def _wait_budget(plan: ReplicaPlan) -> float | None:
 def _replicas_for_latency(
     plan: ReplicaPlan, concurrency: int, service: float, rate: float, least: int
 ) -> int | None:
-    """Fewest replicas whose wait stays within what the bounds leave, by bisection. [1]"""
+    """Fewest replicas whose wait stays within what the bounds leave. [1]"""
     w = plan.workload
     budget = _wait_budget(plan)
     if budget is None:
         return None
+    return replicas_for_wait(
+        concurrency,
+        service,
+        rate,
+        budget=budget,
+        percentile=w.percentile,
+        least=least,
+        arrival_variation=w.arrival_variation,
+        service_variation=w.service_variation,
+    )
+
+
+def replicas_for_wait(
+    concurrency: int,
+    service: float,
+    rate: float,
+    *,
+    budget: float,
+    percentile: float,
+    least: int = 1,
+    arrival_variation: float = 1.0,
+    service_variation: float = 1.0,
+) -> int:
+    """Fewest replicas of `concurrency` slots whose wait at `percentile` stays within `budget`, by bisection. [1]
+
+    `service`: mean time in a slot [s]; `rate`: arrivals [1/s]; a budget below 0 counts as 0; at most LARGEST_FLEET.
+    """
 
     def waits(replicas: int) -> bool:
-        queue = Queue(
-            replicas * concurrency, service, rate, w.arrival_variation, w.service_variation
-        )
-        return queue.wait(w.percentile) > max(budget, 0.0)
+        queue = Queue(replicas * concurrency, service, rate, arrival_variation, service_variation)
+        return queue.wait(percentile) > max(budget, 0.0)
 
     high = max(least, 1)
     while waits(high):

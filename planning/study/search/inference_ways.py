@@ -14,6 +14,7 @@ import numpy as np
 
 from core.errors import InputError
 from core.messages import msg
+from planning.estimators.fleet import replicas_for_wait
 from planning.estimators.inference import LEVELS
 from planning.estimators.inference_bands import grade_of, measured_over_estimated
 from planning.estimators.inference_batching import Serving, serve
@@ -33,6 +34,7 @@ from planning.estimators.inference_memory import (
 )
 from planning.estimators.inference_workload import InferenceLayout, default_layouts
 from planning.estimators.precision import WEIGHT_FORMATS, compute_rate, default_kv_dtype
+from planning.estimators.queueing import Queue
 from planning.estimators.types import Accelerator, Architecture
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
@@ -44,6 +46,7 @@ HEADROOM = 0.2  # over the forecast peak
 USUAL_DAYS = 365  # a service whose duration was not told
 MONTH_DAYS = 365 / 12
 RESUME_HOURS = 10 / 3600  # of an offline run: it notes which items are done
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 SCALES = (1, 2, 4)  # replicas of an offline run, as multiples of the fewest
 
 
@@ -288,16 +291,38 @@ def _rows(
         quickest = min(good, key=lambda i: (latency[i], cards[i]))
         spread = _residuals(request, architecture, accelerators[index], dtype, k)
         for i in dict.fromkeys((fewest, quickest) if online else (fewest,)):
+            count, answer = int(replicas[i]), float(latency[i])
+            if online and strain[i] <= 1.0:
+                count, answer = _with_queue(
+                    request, count, int(concurrency[i]), float(per_replica[i]), answer
+                )
             for scale in (1,) if online or request.count else SCALES:
                 rows.append(
                     _row(
-                        request, index, dtype, combos[i][2], replicas=int(replicas[i]) * scale,
-                        each=int(each[i]), latency=float(latency[i]), rate=float(per_replica[i]),
+                        request, index, dtype, combos[i][2], replicas=count * scale,
+                        each=int(each[i]), latency=answer, rate=float(per_replica[i]),
                         concurrency=float(concurrency[i]), memory=float(memory[i]), spread=spread,
                         meets=bool(strain[i] <= 1.0),
                     )
                 )  # fmt: skip
     return rows
+
+
+def _with_queue(
+    request: StudyRequest, replicas: int, concurrency: int, per_replica: float, latency: float
+) -> tuple[int, float]:
+    """Replicas whose queue leaves the latency target at its percentile, and the latency with the wait. [1], [s]"""
+    slots, rate = max(concurrency, 1), peak_rate(request)
+    service = slots / per_replica
+    percentile = PERCENTILES[request.constraints.latency_percentile]
+    target = request.constraints.latency_seconds
+    if target is not None:
+        by_wait = replicas_for_wait(
+            slots, service, rate, budget=target - latency, percentile=percentile
+        )
+        replicas = max(replicas, by_wait)
+    wait = Queue(replicas * slots, service, rate).wait(percentile)
+    return replicas, latency + wait
 
 
 def _replicas(request: StudyRequest, per_replica: Floats) -> Floats:

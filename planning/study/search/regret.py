@@ -45,23 +45,27 @@ class Regrets:
 def regrets(world: World, plans: Ints, *, seed: int, paths: int = PATHS) -> Regrets:
     """Scenarios of `plans`. Memory grows with plans × paths."""
     require_at_least("paths", paths, 100)
+    c, ways = world.candidates, world.ways
     rng = np.random.default_rng(seed)
     # stratified: the same spread with fewer paths
     draws = (
         rng.permuted(np.tile(np.arange(paths), (5, 1)), axis=1) + rng.random((5, paths))
     ) / paths
+    # how far off an estimate is differs from accelerator to accelerator, and is the same for all plans of one
+    speeds = {
+        int(index): rng.permuted(draws[0]) for index in np.unique(ways.accelerator[c.way[plans]])
+    }
     need = NEED.quantile(draws[1])
     spot_price = SPOT_PRICE.quantile(draws[2])
     reclaim = _range("spot.reclaim_per_month").quantile(draws[3])
     others = np.clip(_range("utilisation.owned").quantile(draws[4]), 0.01, 1.0)
 
-    c, ways = world.candidates, world.ways
     cost = np.empty((plans.size, paths))
     seconds = np.empty((plans.size, paths))
     for row, i in enumerate(plans):
         way = int(c.way[i])
         low, high = float(ways.time_low[way]), float(ways.time_high[way])
-        slow = Range(low, 1.0, high).quantile(draws[0])
+        slow = Range(low, 1.0, high).quantile(speeds[int(ways.accelerator[way])])
         hours = c.hours[i] * slow * need
         seconds[row] = c.seconds[i] * slow
         if c.offer[i] >= 0:

@@ -47,7 +47,7 @@ NEXT = {
 
 def attempt(action: str, request: CapacityRequest, by) -> None:
     step = request.current.steps.order_by("-pk").first()
-    study = request.current.studies.first()
+    study = request.current.studies.filter(status="ready").first()
     calls: dict[str, Callable[[], object]] = {
         "edit": lambda: requests.update_draft(request_id=request.pk, by=by, title="New"),
         "submit": lambda: requests.submit_request(request_id=request.pk, by=by),
