@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext, pgettext
 
 from core.templatetags.ui import quantity, significant
 from planning.estimate_text import figure, say
-from planning.estimators.types import Band, Part, Step
+from planning.estimators.types import Band, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, label
 
@@ -28,7 +28,7 @@ TILES = (
     "max_concurrency",
     "energy",
 )
-MOST_COLUMNS = 5
+MOST_COLUMNS = 4
 TONES = {"fits": "good", "tight": "warn", "out_of_memory": "bad"}
 IDLE, BUSY = 0.3, 0.7
 
@@ -40,10 +40,12 @@ class Shown:
     slug: str
     name: str
     number: str
+    total: int
     fits: str
     fits_code: str
     tone: str
     parts: list[tuple[str, float]]
+    part_notes: list[str]
     capacity: float
     tiles: list[dict[str, str]]
     saturations: list[dict[str, Any]]
@@ -65,12 +67,14 @@ def shown(found: AcceleratorEstimate) -> Shown:
         slug=found.accelerator.slug,
         name=found.accelerator.name,
         number=say(count_text(found.replicas, found.per_replica)),
+        total=e.accelerators,
         fits=say(FITS[e.fits]),
         fits_code=e.fits,
         tone=TONES[e.fits],
-        parts=[(_part(part), part.value) for part in e.memory],
+        parts=[(say(label(part.name)), part.value) for part in e.memory],
+        part_notes=[f"{say(label(p.name))}: {say(p.note)}" for p in e.memory if p.note],
         capacity=e.capacity_bytes,
-        tiles=[_tile(name, e.figures[name]) for name in TILES if name in e.figures],
+        tiles=[_tile(name, e.figures[name]) for name in TILES if _has_tile(name, e.figures)],
         saturations=_saturations(found),
         facts=[(say(label(name)), str(value)) for name, value in e.layout.items()],
         remedies=[say(text) for text in e.remedies],
@@ -83,17 +87,18 @@ def shown(found: AcceleratorEstimate) -> Shown:
     )
 
 
-def _part(part: Part) -> str:
-    return (
-        say(label(part.name))
-        if part.note is None
-        else f"{say(label(part.name))} ({say(part.note)})"
-    )
-
-
 def _weakest(grades: Sequence[str]) -> str:
     order = ("extrapolated", "published", "measured")
     return min((str(grade) for grade in grades), key=order.index, default=order[0])
+
+
+def _has_tile(name: str, figures: Mapping[str, Band]) -> bool:
+    """A latency of one replica gives way to that of the whole fleet."""
+    of_fleet = any(other.startswith(f"{name}_p") for other in figures) and name in (
+        "ttft",
+        "end_to_end",
+    )
+    return name in figures and not of_fleet
 
 
 def _tile(name: str, band: Band) -> dict[str, str]:

@@ -69,9 +69,9 @@ def _comparison(estimates: tuple[AcceleratorEstimate, ...]) -> Iterator[str]:
     shown = [name for name in MAIN if any(name in e.estimate.figures for e in estimates)][:3]
     heads = [
         say(msg("Accelerator")),
-        say(msg("Number")),
+        say(msg("Accelerators")),
         say(msg("Memory")),
-        say(msg("Fits")),
+        say(msg("Memory fits")),
     ]
     rows = [[*heads, *(say(label(name)) for name in shown)]]
     for found in estimates:

@@ -60,9 +60,16 @@ class EstimateForm(forms.Form):
         *,
         accelerators: Sequence[tuple[str, Sequence[tuple[str, str]]]],
     ) -> None:
-        super().__init__(data, auto_id="id_%s")
         self.kind = kind
         self.declared = shown_fields(kind)
+        shown = data.copy()
+        for (
+            name,
+            declared,
+        ) in self.declared.items():  # a list shows its default, not its first entry
+            if declared.type == "choice" and declared.default is not None and not shown.get(name):
+                shown[name] = str(declared.default)
+        super().__init__(shown, auto_id="id_%s")
         self.refusals: dict[str, list[str]] = {}
         for name, declared in self.declared.items():
             if name == "accelerator":
@@ -128,7 +135,7 @@ class EstimateForm(forms.Form):
         folded = [field for _heading, fields in self.advanced for field in fields]
         return any(
             field.name in self.refusals
-            or (field.name in self.data and self.data[field.name] not in ("", field.initial))
+            or self.data.get(field.name) not in (None, "", str(self.declared[field.name].default))
             for field in folded
         )
 

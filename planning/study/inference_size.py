@@ -22,8 +22,8 @@ LOWER = ("fp8", "int4")  # precisions tried beside the one asked for
 OUT_OF_MEMORY = "out_of_memory"
 # What a rate counts: input tokens are not in it.
 _UNITS = {
-    "throughput": "output tokens/s",
-    "throughput_per_accelerator": "output tokens/s",
+    "throughput": "tokens/s",
+    "throughput_per_accelerator": "tokens/s",
     "requests_per_second": "requests/s",
 }
 
@@ -142,7 +142,7 @@ def _alternatives(
         if other.accelerators < fleet.accelerators:
             found.append(
                 msg(
-                    "Software first: %(dtype)s weights would take %(fewer)s accelerators instead of %(count)s, and "
+                    "Software first: %(dtype)s weights would take %(fewer)s instead of %(count)s accelerators, and "
                     "cost %(low)s to %(high)s %% of accuracy (MMLU).",
                     dtype=dtype.upper(),
                     fewer=other.accelerators,

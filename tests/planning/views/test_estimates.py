@@ -189,3 +189,14 @@ def test_the_api_refuses_by_field(client):
 
     assert response.status_code == 422
     assert response.json()["error"]["field"] == "layers"
+
+
+def test_a_service_is_sized_on_the_page(show):
+    text = show(
+        {"kind": "online_inference", "model": "llama-3-1-70b", "requests_per_day": "2M", "input_tokens": "1000",
+         "output_tokens": "300", "accelerator": "nvidia-h100-sxm5-80gb", "latency_class": "chat"}
+    )  # fmt: skip
+
+    assert "Time to first token, p95 of the fleet" in text
+    assert "replicas ×" in text
+    assert '<option value="fp16" selected>' in text
