@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CHROMIUM = "/usr/bin/chromium"
-START_SECONDS = 180
+START_SECONDS = 420
 
 
 @dataclass(frozen=True)
