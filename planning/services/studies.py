@@ -71,7 +71,7 @@ def study_request(revision: RequestRevision, **changes: Any) -> StudyRequest:
 def prepare(request: StudyRequest, market: Snapshot, setting: Setting) -> Inputs:
     """The request with names resolved against the catalogue. Raises InputError for a name that is not known."""
     found = catalogue()
-    slugs = tuple(found.find_accelerator(name).slug for name in request.accelerators)
+    slugs = tuple(card.slug for card in found.find_accelerators(request.accelerators))
     known = None if request.model is None else known_model(request.model, found.find_model)
     return Inputs(replace(request, accelerators=slugs), known, market, setting)
 
