@@ -30,6 +30,7 @@ from planning.models.studies import Study
 from planning.selectors.approvals import differences
 from planning.selectors.budgets import held
 from planning.services import approvals, budgets, studies
+from planning.services.estimates import catalogue
 from planning.services.moves import lock_request, move, touch
 from planning.states import RequestStatus, StepStatus, StudyStatus
 
@@ -104,6 +105,11 @@ def _content(kind: str, workload: Mapping[str, Any], terms: Mapping[str, Any]) -
         workloads.normalise(kind, workload)
     clean, errors = workloads.problems(kind, workload)
     checked, more = check_terms(kind, terms)
+    if name := clean.get("accelerator"):
+        try:
+            catalogue().find_accelerators([name])  # found out now, not when the study runs
+        except InputError as error:
+            errors.append(error)
     errors += more
     if len(errors) == 1:
         raise errors[0]

@@ -134,7 +134,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         Field("gpu_hours", msg("GPU hours"), "number", "GPU·h", required=True, minimum=0.1, maximum=1e9),
         Field("accelerators", msg("Accelerators at the same time"), "count", default=1, minimum=1, maximum=100_000),
         Field("accelerator", msg("Accelerator"), "text",
-              help=msg("Short name in the catalogue, for example h100-sxm-80gb. Empty: chosen by the study.")),
+              help=msg("Short name in the catalogue, for example nvidia-h100-sxm5-80gb. Empty: chosen by the study.")),
         Field("memory_bytes", msg("Memory needed per accelerator"), "number", "B", minimum=1e9, maximum=1e13,
               help=msg("In bytes: 40e9 or 40G.")),
     ),

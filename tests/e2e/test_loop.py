@@ -100,7 +100,7 @@ def file_request(lin: Person) -> str:
         title=TITLE,
         gpu_hours="200000",
         accelerators="8",
-        accelerator="h100-sxm-80gb",
+        accelerator="nvidia-h100-sxm5-80gb",
         need_by=(datetime.now(SHANGHAI) + timedelta(days=150)).date().isoformat(),
         duration_days="1095",
         data_residence="organisation",

@@ -13,6 +13,11 @@ def test_a_named_accelerator_is_resolved_against_the_catalogue(organisation):
     from planning.services.snapshots import snapshot
     from planning.study.search.run import Setting
 
-    request = parse_request({"kind": "gpu_hours", "gpu_hours": 1000, "accelerators": 8, "accelerator": "H100"})
+    request = parse_request(
+        {"kind": "gpu_hours", "gpu_hours": 1000, "accelerators": 8, "accelerator": "H100"}
+    )
     inputs = prepare(request, snapshot(today()), Setting(currency="CNY"))
-    assert [slug.startswith("nvidia-h100") or slug.startswith("h100") for slug in inputs.request.accelerators] == [True]
+    assert [
+        slug.startswith("nvidia-h100") or slug.startswith("h100")
+        for slug in inputs.request.accelerators
+    ] == [True]
