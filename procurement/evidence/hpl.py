@@ -117,10 +117,10 @@ def _judge_speed(
         "time_s": seconds,
         "residual": number(residuals[best][0]) if best < len(residuals) else None,
     }
-    if seconds and abs((2 / 3 * n**3) / seconds / 1e9 / speed - 1) > 0.05:
+    if not speed or not seconds or abs((2 / 3 * n**3) / seconds / 1e9 / speed - 1) > 0.05:
         report.unproven("figures_disagree", msg("Size and time do not give the printed Gflop/s."))
     promised = number(report.context.promise.get("hpl_tflops_min"))
-    if promised is None:
+    if not promised:
         report.review_needed(
             "no_promise", msg("No promised figure is known: the speed was not judged.")
         )

@@ -132,7 +132,7 @@ def _judge_speed(report: Report, values: dict[str, tuple[str, int]]) -> None:
             number(report.context.promise.get(f"{name}_min")),
             report.metrics.get(name),
         )
-        if promised is None:
+        if not promised:
             continue
         judged = True
         if not isinstance(value, float):

@@ -106,11 +106,7 @@ def judge_identity(report: Report, state: State, log: DeviceLog) -> None:
     total = state.number("memory")
     if total is not None and (
         (memory is not None and total != memory)
-        or (
-            memory is None
-            and reference_memory is not None
-            and abs(total / reference_memory - 1) > 0.02
-        )
+        or (memory is None and reference_memory and abs(total / reference_memory - 1) > 0.02)
     ):
         limit = memory or reference_memory
         note(

@@ -243,3 +243,9 @@ def test_what_must_not_happen_in_the_samples():
     assert {d.host: [r.code for r in d.reasons] for d in log.devices}["gpu-a03"] == ["xid92"]
     hpl = read(HPL, **{"vendor_promise": expected("27_hpl_8gpu_passed.txt")["vendor_promise"]})
     assert hpl.metrics["gflops"] == 357160.0
+
+
+def test_an_hpl_run_of_no_speed_proves_nothing():
+    evidence = read(HPL.replace("3.5716e+05", "0.0000e+00"), vendor_promise={"hpl_tflops_min": 340})
+    assert evidence.verdict == "fail"
+    assert "figures_disagree" in cautions(evidence)
