@@ -42,6 +42,10 @@ def _amd_json(text: str, context: EvidenceContext) -> Report:
         )
         for entry in objects(entries):
             index = integer(entry.get("gpu"))
+            if index is None:
+                report.incomplete(
+                    "no_gpu_number", msg("A part of the file does not say which card it is about.")
+                )
             flat = dict(_flat(entry, "", 0))
             _amd_card(report, index if index is not None else position, flat, f"$[{position}]")
             position += 1

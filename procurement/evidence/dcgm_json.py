@@ -157,7 +157,9 @@ def _results(
 ) -> Iterator[DiagResult]:
     key, root = _root(run)
     for c, category in enumerate(objects(root.get("test_categories"))):
+        _expect(report, category, "tests")
         for t, test in enumerate(objects(category.get("tests"))):
+            _expect(report, test, "results")
             name = str(test.get("name", "?"))[:80]
             for r, result in enumerate(objects(test.get("results"))):
                 where = f"{path}['{key}'].test_categories[{c}].tests[{t}].results[{r}]"
@@ -188,6 +190,11 @@ def _results(
                     iteration=iteration,
                     other_entity=other,
                 )
+
+
+def _expect(report: Report, holder: Mapping[str, Any], key: str) -> None:
+    if not items(holder.get(key)):
+        report.incomplete("part_missing", msg("A part of the diagnostic has no %(key)s.", key=key))
 
 
 def _about(result: Mapping[str, Any]) -> tuple[tuple[int, ...] | None, str | None]:

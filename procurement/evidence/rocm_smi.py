@@ -46,6 +46,16 @@ def _rocm_json(text: str, context: EvidenceContext) -> Report:
         for name, card in root.items()
         if (m := _CARD.match(name))
     }
+    strange = [
+        name
+        for name, part in root.items()
+        if isinstance(part, dict) and not _CARD.match(name) and name != "system"
+    ]
+    if strange or sorted(cards) != list(range(len(cards))):
+        report.incomplete(
+            "cards_missing",
+            msg("A card is missing, or a part of the file has a name that is not known."),
+        )
     _rocm_cards(report, cards, "$.card%s")
     report.caution(
         "rocm_smi_deprecated",
