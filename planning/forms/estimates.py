@@ -17,6 +17,7 @@ from planning.study.options import (
     ACCURACY,
     CONSTRAINTS,
     HARDWARE,
+    INTERRUPTIBLE,
     LATENCY,
     SERVING_LAYOUT,
     TRAINING_LAYOUT,
@@ -44,7 +45,7 @@ Values = Mapping[str, Any]
 def shown_fields(kind: Kind) -> dict[str, Field]:
     """The declarations that the page asks for a kind, by name."""
     fields = request_fields(kind)
-    hidden = {field.name for field in CONSTRAINTS} - USED_CONSTRAINTS
+    hidden = {field.name for field in (*CONSTRAINTS, *INTERRUPTIBLE)} - USED_CONSTRAINTS
     if kind not in TRAINING:
         hidden.add("duration_days")
     return {name: field for name, field in fields.items() if name not in hidden}

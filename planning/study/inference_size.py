@@ -121,37 +121,30 @@ def _alternatives(
     accelerator: Accelerator,
     fleet: FleetPlan,
 ) -> tuple[Message, ...]:
-    """Software first: what lower precisions would save, as far as the accuracy-loss limit allows them."""
+    """Software first: the gentlest lower precision that saves accelerators, as far as the accuracy limit allows it."""
     limit = request.constraints.accuracy_loss_limit
     asked = weight_format(workload.weights_dtype).bytes
-    found = []
-    for dtype in LOWER:
+    for dtype in LOWER if fleet.accelerators > 1 else ():
         low, high = weight_format(dtype).accuracy_loss
         if weight_format(dtype).bytes >= asked or (limit is not None and high > 100.0 * limit):
             continue
+        lower = replace(workload, weights_dtype=dtype, kv_dtype=request.options.get("kv_precision"))
         try:
-            other = plan_fleet(
-                replace(
-                    workload, weights_dtype=dtype, kv_dtype=request.options.get("kv_precision")
-                ),
-                accelerator,
-                known.architecture,
-            )
+            other = plan_fleet(lower, accelerator, known.architecture)
         except InfeasibleError:
             continue
         if other.accelerators < fleet.accelerators:
-            found.append(
-                msg(
-                    "Software first: %(dtype)s weights would take %(fewer)s instead of %(count)s accelerators, and "
-                    "cost %(low)s to %(high)s %% of accuracy (MMLU).",
-                    dtype=dtype.upper(),
-                    fewer=other.accelerators,
-                    count=fleet.accelerators,
-                    low=low,
-                    high=high,
-                )
+            text = msg(
+                "Software first: %(dtype)s weights would take %(fewer)s instead of %(count)s accelerators, and "
+                "cost %(low)s to %(high)s %% of accuracy (MMLU).",
+                dtype=dtype.upper(),
+                fewer=other.accelerators,
+                count=fleet.accelerators,
+                low=low,
+                high=high,
             )
-    return tuple(found)
+            return (text,)
+    return ()
 
 
 def _accuracy(request: StudyRequest) -> tuple[Message, ...]:
