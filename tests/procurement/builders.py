@@ -39,6 +39,7 @@ from procurement.services import (
     rfqs,
     vendors,
 )
+from tests.factories import MembershipFactory
 from tests.planning import builders as planning
 from tests.planning.builders import World, person
 
@@ -240,6 +241,15 @@ def tick(s: Shop, delivery: Delivery) -> None:
     )  # fmt: skip
 
 
+def tick_all(s: Shop, delivery: Delivery) -> None:
+    """As `tick`, for a delivery that came with its servers too."""
+    tick(s, delivery)
+    burn_in.decide_items(
+        delivery_id=delivery.pk, codes=["A1.2", "A2.15", "A3.1", "A3.5"], result="pass", by=s.engineer,
+        note="Seen",
+    )  # fmt: skip
+
+
 def burned_in(s: Shop, path: Path = BURN_PASSED) -> Delivery:
     """A delivery whose runs ended as the log says: passed, or failed for the faulty cards."""
     delivery = received(s)
@@ -259,3 +269,6 @@ def proposed_acceptance(s: Shop, delivery: Delivery | None = None) -> Acceptance
 
 def accepted(s: Shop, delivery: Delivery | None = None) -> Acceptance:
     return acceptance.sign_acceptance(acceptance_id=proposed_acceptance(s, delivery).pk, by=s.cto)
+
+
+__all__ = ["MembershipFactory", "person", "planning"]

@@ -1,0 +1,82 @@
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import InputError
+from procurement.warranty_rules import StartTrigger, Terms, last_covered_day, red_flags
+
+
+@pytest.mark.parametrize(
+    ("start", "months", "last"),
+    [
+        (date(2026, 3, 15), 36, date(2029, 3, 14)),
+        (date(2028, 2, 29), 12, date(2029, 2, 28)),
+        (date(2026, 8, 31), 6, date(2027, 2, 28)),
+        (date(2027, 1, 1), 12, date(2027, 12, 31)),
+        (date(2026, 12, 31), 2, date(2027, 2, 28)),
+    ],
+)
+def test_last_covered_day(start, months, last):
+    assert last_covered_day(start, months) == last
+
+
+@given(st.dates(date(2020, 1, 1), date(2040, 1, 1)), st.integers(1, 120))
+def test_a_longer_term_never_ends_earlier(start, months):
+    assert start < last_covered_day(start, months) < last_covered_day(start, months + 1)
+    assert last_covered_day(start, months) - start < timedelta(days=31 * months)
+
+
+def test_no_months_is_no_warranty():
+    with pytest.raises(InputError):
+        last_covered_day(date(2027, 1, 1), 0)
+
+
+def terms(**changes):
+    good = {
+        "start_trigger": StartTrigger.ACCEPTANCE, "months": 36, "labour_months": 36, "onsite_months": 36,
+        "doa_days": 30, "doa_from_delivery": True, "advance_replacement": True, "burn_in_permitted": True,
+        "continuous_use_permitted": True, "replacement_new": True, "new_parts_only": True,
+        "transferable": True, "fix_hours": 48, "exclusions": "", "minimum_months": 36,
+    }  # fmt: skip
+    return Terms(**{**good, **changes})
+
+
+def codes(**changes):
+    return {flag.code for flag in red_flags(terms(**changes))}
+
+
+def test_good_terms_have_no_weak_point():
+    assert codes() == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"start_trigger": StartTrigger.INVOICE}, "starts_before_delivery"),
+        ({"months": 12, "labour_months": 12, "onsite_months": 12}, "shorter_than_asked"),
+        ({"labour_months": 12}, "parts_only"),
+        ({"exclusions": "Abnormal or unusually heavy use"}, "heavy_use_excluded"),
+        ({"exclusions": "超负荷使用不予保修"}, "heavy_use_excluded"),
+        ({"exclusions": "Improper testing"}, "burn_in_not_permitted"),
+        ({"burn_in_permitted": None}, "burn_in_not_stated"),
+        ({"exclusions": "人为损坏、进液、烧毁"}, "human_damage"),
+        ({"doa_days": 7}, "doa_short"),
+        ({"doa_days": None}, "doa_missing"),
+        ({"advance_replacement": None}, "no_advance_replacement"),
+        ({"replacement_new": None}, "refurbished_replacement"),
+        ({"new_parts_only": None}, "provenance_not_stated"),
+        ({"transferable": False}, "not_transferable"),
+        ({"fix_hours": None}, "no_fix_time"),
+    ],
+)
+def test_a_weak_point_is_named(changes, code):
+    assert code in codes(**changes)
+
+
+def test_severe_points_come_first():
+    severe = [
+        flag.severe for flag in red_flags(terms(doa_days=None, start_trigger=StartTrigger.ORDER))
+    ]
+    assert severe == sorted(severe, reverse=True)
