@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from planning.api import approvals, budgets, estimates, requests, reviews
+from planning.api import approvals, budgets, estimates, requests, reviews, studies
 
 urlpatterns = [
     path("estimate/", estimates.EstimateView.as_view(), name="api-estimate"),
@@ -21,6 +21,23 @@ urlpatterns = [
         rf"^requests/(?P<pk>\d+)/(?P<step>{'|'.join(requests.STEPS)})/$",
         requests.RequestStep.as_view(),
         name="api-request-step",
+    ),
+    path("requests/<int:pk>/studies/", studies.StudyList.as_view(), name="api-request-studies"),
+    path("studies/<int:pk>/", studies.StudyDetail.as_view(), name="api-study"),
+    path("studies/<int:pk>/choose/", studies.StudyChoose.as_view(), name="api-study-choose"),
+    path("studies/<int:pk>/cancel/", studies.StudyCancel.as_view(), name="api-study-cancel"),
+    path("studies/<int:pk>/publish/", studies.StudyPublish.as_view(), name="api-study-publish"),
+    path("studies/<int:pk>/what-if/", studies.StudyWhatIf.as_view(), name="api-study-what-if"),
+    path(
+        "studies/<int:pk>/compare/<int:other>/",
+        studies.StudyCompare.as_view(),
+        name="api-study-compare",
+    ),
+    path("studies/<int:pk>/briefs/", studies.StudyBriefs.as_view(), name="api-study-briefs"),
+    path(
+        "studies/<int:pk>/briefs/<str:language>/file/",
+        studies.StudyBriefFile.as_view(),
+        name="api-study-brief-file",
     ),
     path("approvals/", approvals.ApprovalList.as_view(), name="api-approvals"),
     path(

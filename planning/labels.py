@@ -30,6 +30,8 @@ def name_own_actions() -> None:
             "study.cancel_requested": _("Study to be cancelled"),
             "study.superseded": _("Study superseded"),
             "study.refused": _("Study not possible"),
+            "study.published": _("Study published"),
+            "study.brief_made": _("Decision brief made"),
             "study.outdated": _("Study became outdated"),
             "approval_step.opened": _("Decision asked for"),
             "approval_step.approve": _("Voted to approve"),

@@ -6,9 +6,11 @@ from core.errors import InvalidTransition, NotPermitted
 from core.messages import msg
 from core.models import User
 from core.roles import Role, grants, has_role
+from planning.mandates import involved
 from planning.models.budgets import Budget
 from planning.models.delegations import Delegation
 from planning.models.requests import CapacityRequest
+from planning.models.studies import Study
 from planning.states import (
     REQUEST_RULES,
     STUDY_RULES,
@@ -94,6 +96,25 @@ def require_study(user: User | None, request: CapacityRequest) -> None:
                 object=str(request),
                 state=str(request.status),
             )
+        )
+
+
+def can_publish(user: User, study: Study) -> bool:
+    """Procurement or the team's lead, and nobody who has a part in the request."""
+    request = study.revision.request
+    held = actors_for(STUDY_RULES, "publish", study.status) & actors(user, request)
+    return bool(held) and user.pk not in involved(request, study.revision)
+
+
+def require_publish(user: User, study: Study) -> None:
+    """Raise NotPermitted or InvalidTransition unless `user` may publish `study` now."""
+    request = study.revision.request
+    ever = {actor for rule in STUDY_RULES if rule.action == "publish" for actor in rule.actors}
+    if not ever & actors(user, request) or user.pk in involved(request, study.revision):
+        raise NotPermitted(on=request)
+    if not actors_for(STUDY_RULES, "publish", study.status):
+        raise InvalidTransition(
+            msg("The study is in state %(state)s; it cannot be published", state=study.status)
         )
 
 

@@ -254,7 +254,9 @@ def detail(result: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]
     estimate = plan.get("estimate")
     if not estimate or "memory" not in estimate:
         return None
-    idle = next((row["idle"] for row in result["balance"] if row["key"] == plan["key"]), [])
+    idle: list[Any] = next(
+        (row["idle"] for row in result["balance"] if row["key"] == plan["key"]), []
+    )
     shares = estimate["saturation"] or {}
     return {
         "name": plan_name(plan),
@@ -368,3 +370,105 @@ def versions(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 def texts(items: Iterable[Mapping[str, Any]]) -> list[str]:
     """Stored messages in the reader's language."""
     return [said(Message.from_json(one)) for one in items]
+
+
+DIFFERENCES = {
+    "on": gettext_lazy("Computed for"), "as_of": gettext_lazy("Newest price"), "catalogue": gettext_lazy("Catalogue"),
+    "estimator": gettext_lazy("Estimator constants"), "economics": gettext_lazy("Cost defaults"),
+    "seed": gettext_lazy("Seed"), "met": gettext_lazy("Ways that meet the need"),
+}  # fmt: skip
+
+
+def comparison_rows(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The differences of two studies as tables of a page."""
+    return {
+        "inputs": [
+            (
+                str(DIFFERENCES.get(row["name"], row["name"].removeprefix("request."))),
+                _plain(row["before"]),
+                _plain(row["after"]),
+            )
+            for row in found["inputs"]
+        ],
+        "recommended": [
+            {
+                "role": str(ROLES[row["role"]]),
+                "before": _short(row["before"]),
+                "after": _short(row["after"]),
+                "same": row["same"],
+                "change": _signed(row["change"]),
+            }
+            for row in found["recommended"]
+        ],
+        "gone": [_short(row) for row in found["plans"]["gone"]],
+        "come": [_short(row) for row in found["plans"]["come"]],
+        "moved": [
+            {"name": _short(row["before"])["name"], "before": _short(row["before"])["cost"],
+             "after": _short(row["after"])["cost"], "change": _signed(row["change"])}
+            for row in found["plans"]["moved"]
+        ],
+        "prices": [
+            {
+                "name": f"{row['accelerator']} · {mode_label(row['mode'])}",
+                "place": " · ".join((row["provider"], row["region"], row["instance"])),
+                "before": f"{row['before']} {row['currency']}",
+                "after": f"{row['after']} {row['currency']}",
+                "change": _signed(row["change"]),
+            }
+            for row in found["prices"]
+        ],
+        "rates": [
+            (f"{row['base']} / {row['quote']}", f"{row['before']} ({row['before_as_of']})",
+             f"{row['after']} ({row['after_as_of']})")
+            for row in found["rates"]
+        ],
+        "offers": (found["offers_come"], found["offers_gone"], found["offers_moved"]),
+    }  # fmt: skip
+
+
+def _short(plan: Mapping[str, Any] | None) -> dict[str, str]:
+    if plan is None:
+        return {"name": "–", "place": "", "cost": "–", "time": "–"}
+    return {
+        "name": plan_name(plan),
+        "place": " · ".join(part for part in (plan["provider"], plan["region"]) if part),
+        "cost": amount(plan["cost"], plan["currency"]),
+        "time": span(plan["seconds"]),
+    }
+
+
+def _signed(share: float | None) -> str:
+    return "–" if share is None else f"{'+' if share > 0 else ''}{percent(share, 1)}"
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value)
+    return significant(value, 6) if isinstance(value, float) else str(value)
+
+
+def what_if(result: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """The turned question's answer beside the study's own."""
+    rows = []
+    keyed = by_key(result)
+    for role in ("cheapest", "fastest"):
+        own = next(
+            (keyed[row["key"]] for row in result["recommended"] if row["role"] == role), None
+        )
+        new = found[role]
+        rows.append(
+            {
+                "role": str(ROLES[role]),
+                "before": plan_name(own) if own else "–",
+                "before_cost": amount(own["cost"], own["currency"]) if own else "–",
+                "name": plan_name(new) if new else _("Nothing meets the need"),
+                "cost": amount(new["cost"], found["currency"]) if new else "–",
+                "time": span(new["seconds"]) if new else "–",
+                "change": _signed(float(new["cost"]) / float(own["cost"]) - 1)
+                if new and own and float(own["cost"])
+                else "",
+            }
+        )
+    return {"rows": rows, "sides": comparison(found), "candidates": found["candidates"]}

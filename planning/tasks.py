@@ -10,10 +10,13 @@ from core.messages import msg
 from core.models import Job
 from core.organisation import NotSetUp
 from planning.models.reviews import ReviewReport
+from planning.models.studies import StudyBrief
 from planning.review_report import render_report, report_name
-from planning.services import reviews, studies
+from planning.services import briefs, reviews, studies
 from planning.services.budgets import expire_reservation, expiring_requests
 from planning.services.ledger_proof import prove_and_alarm
+from planning.study_brief import brief_name
+from planning.study_brief import render_brief as draw_brief
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
@@ -53,3 +56,17 @@ def render_review(job: Job, progress: Progress, report_id: int) -> None:
 def run_study(job: Job, progress: Progress, study_id: int) -> None:
     """Compute one study from its pinned inputs and store the result once."""
     studies.compute(study_id=study_id, progress=progress)
+
+
+@job_task
+def render_brief(job: Job, progress: Progress, brief_id: int) -> None:
+    """Draw the decision brief of one study in one language and keep it."""
+    brief = StudyBrief.objects.select_related("study__revision__request__team", "file").get(
+        pk=brief_id
+    )
+    if brief.file is not None:
+        return
+    progress(10, msg("Drawing the brief"))
+    content = draw_brief(brief)
+    progress(90, msg("Keeping the document"))
+    briefs.attach_brief(brief_id=brief.pk, content=content, name=brief_name(brief))

@@ -19,6 +19,15 @@ urlpatterns = [
     path("studies/<int:pk>/", studies.study_detail, name="study-detail"),
     path("studies/<int:pk>/choose/", studies.study_choose, name="study-choose"),
     path("studies/<int:pk>/cancel/", studies.study_cancel, name="study-cancel"),
+    path("studies/<int:pk>/publish/", studies.study_publish, name="study-publish"),
+    path("studies/<int:pk>/what-if/", studies.study_what_if, name="study-what-if"),
+    path("studies/<int:pk>/compare/<int:other>/", studies.study_compare, name="study-compare"),
+    path("studies/<int:pk>/brief/<str:language>/", studies.study_brief, name="study-brief"),
+    path(
+        "studies/<int:pk>/brief/<str:language>/file/",
+        studies.study_brief_file,
+        name="study-brief-file",
+    ),
     re_path(
         rf"^requests/(?P<pk>\d+)/(?P<action>{'|'.join(requests.STEPS)})/$",
         requests.request_step,

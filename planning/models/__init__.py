@@ -12,7 +12,7 @@ from planning.models.delegations import Delegation
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
-from planning.models.studies import MarketSnapshot, Study
+from planning.models.studies import MarketSnapshot, Study, StudyBrief
 
 __all__ = [
     "ApprovalLimit",
@@ -31,5 +31,6 @@ __all__ = [
     "ReviewReport",
     "ReviewSnapshot",
     "Study",
+    "StudyBrief",
     "Vote",
 ]

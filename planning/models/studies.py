@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from core.models import Job, User
+from core.models import LANGUAGE_CHOICES, Job, StoredFile, User
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.states import STUDY_RULES, StudyStatus, transitions
 
@@ -93,3 +93,29 @@ class Study(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("study-detail", args=[self.pk])
+
+
+class StudyBrief(models.Model):
+    """The decision brief of one study in one language, as PDF."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="briefs")
+    language = models.CharField(_("language"), max_length=10, choices=LANGUAGE_CHOICES)
+    template_version = models.PositiveSmallIntegerField()
+    job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    file = models.ForeignKey(
+        StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    made_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("decision brief")
+        verbose_name_plural = _("decision briefs")
+        ordering = ["language"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "language", "template_version"], name="brief_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study} {self.language}"

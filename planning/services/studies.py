@@ -35,8 +35,11 @@ from planning.states import StudyStatus
 from planning.stock import owned_utilisation
 from planning.study.model import KnownModel, known_model
 from planning.study.request import StudyRequest, parse_request, request_json
+from planning.study.search.compare import compare
 from planning.study.search.run import Setting, run_study
 from planning.study.search.snapshot import Snapshot, content_hash, snapshot_from_json
+from planning.study.search.what_if import Changes, part_of
+from planning.study.search.what_if import what_if as search_what_if
 from planning.study.workloads import Kind
 
 TASK = "planning.tasks.run_study"
@@ -286,3 +289,43 @@ def cancel_study(*, study_id: int, by: User) -> Study:
     record("study.cancel_requested", on=study, by=by, team=study.revision.request.team)
     _settle(study)
     return study
+
+
+def difference(before: Study, after: Study) -> dict[str, Any]:
+    """What differs between two finished studies of one request, in answer, inputs and prices."""
+    if before.result is None or after.result is None:
+        raise InvalidTransition(msg("The study has no result yet"))
+    return compare(before.result, after.result, _content(before), _content(after))
+
+
+def _content(study: Study) -> dict[str, Any]:
+    if study.snapshot is None:
+        return {"offers": [], "rates": []}
+    content: dict[str, Any] = study.snapshot.content
+    return content
+
+
+def what_if(study: Study, changes: Changes) -> dict[str, Any]:
+    """The study's question with other numbers, on the prices that it pinned, over the accelerators of its plans.
+
+    Raises InputError where a number leaves its range.
+    """
+    if study.result is None or study.snapshot is None:
+        raise InvalidTransition(msg("The study has no result yet"))
+    shown = [*study.result["plans"], *study.result["nearest"]]
+    compared = [row for row in study.result["comparison"] if row["key"]]
+    slugs = frozenset(
+        [plan["accelerator_slug"] for plan in shown]
+        + [row["key"].split(":", 1)[0] for row in compared]
+    )
+    pinned = study.inputs
+    setting = Setting(
+        pinned["currency"], pinned["seed"], pinned["country"], pinned["owned_utilisation"]
+    )
+    return search_what_if(
+        parse_request(pinned["request"]),
+        _known(pinned["model"]),
+        part_of(study.snapshot.content, slugs),
+        setting,
+        changes,
+    )

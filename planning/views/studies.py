@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpResponse
+from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import get_language_info
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import InputError
+from core.files import download
+from core.forms import refuse
 from core.http import SignedInRequest
 from planning import policies, study_tables
+from planning.forms.studies import WhatIfForm
 from planning.models import CapacityRequest, Study
-from planning.services import plans, studies
+from planning.services import briefs, plans, studies
 from planning.services.plans import USABLE
 from planning.workloads import WorkloadErrors
 
@@ -27,7 +32,10 @@ def visible_study(request: SignedInRequest, pk: int) -> Study:
     """The study, or 404 outside the reader's teams."""
     rows = Study.objects.visible_to(request.user)
     return get_object_or_404(
-        rows.select_related("revision__request__team", "revision__request__requester", "job"), pk=pk
+        rows.select_related(
+            "revision__request__team", "revision__request__requester", "job", "snapshot"
+        ),
+        pk=pk,
     )
 
 
@@ -68,6 +76,9 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
         "may_choose": policies.can(request.user, "choose_plan", owner)
         and study.status in USABLE
         and owner.revision_number == study.revision.number,
+        "may_publish": policies.can_publish(request.user, study),
+        "briefs": _briefs(study),
+        "others": owner_studies(study),
         "trail": trail(study)[:30],
     }
     if study.result is None or "schema" not in study.result:
@@ -113,6 +124,25 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
     }
 
 
+def _briefs(study: Study) -> list[dict[str, Any]]:
+    """One row for each language: the drawn file, its job, or neither."""
+    if study.result is None or "schema" not in study.result:
+        return []
+    found = {brief.language: brief for brief in study.briefs.select_related("job", "file")}
+    return [
+        {"language": code, "name": get_language_info(code)["name_local"], "brief": found.get(code)}
+        for code, _name in settings.LANGUAGES
+    ]
+
+
+def owner_studies(study: Study) -> list[Study]:
+    """The other finished studies of the same request, newest first."""
+    rows = Study.objects.filter(
+        revision__request=study.revision.request_id, result__isnull=False
+    ).exclude(pk=study.pk)
+    return list(rows.light().select_related("revision__request")[:20])
+
+
 @require_POST
 def study_choose(request: SignedInRequest, pk: int) -> HttpResponse:
     """Choose one of the study's plans for the request."""
@@ -135,3 +165,73 @@ def study_cancel(request: SignedInRequest, pk: int) -> HttpResponse:
     study = visible_study(request, pk)
     studies.cancel_study(study_id=study.pk, by=request.user)
     return redirect(study)
+
+
+@require_POST
+def study_publish(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Put it before the deciders."""
+    study = visible_study(request, pk)
+    briefs.publish_study(study_id=study.pk, by=request.user)
+    messages.success(request, _("The study was published."))
+    return redirect(study)
+
+
+@require_POST
+def study_brief(request: SignedInRequest, pk: int, language: str) -> HttpResponse:
+    """Have the decision brief drawn."""
+    study = visible_study(request, pk)
+    briefs.request_brief(study_id=study.pk, language=language, by=request.user)
+    return redirect(study.get_absolute_url() + "#brief")
+
+
+@require_safe
+def study_brief_file(request: SignedInRequest, pk: int, language: str) -> FileResponse:
+    """The decision brief as PDF."""
+    study = visible_study(request, pk)
+    brief = get_object_or_404(
+        study.briefs.select_related("file"), language=language, file__isnull=False
+    )
+    if brief.file is None:
+        raise Http404
+    return download(brief.file)
+
+
+@require_safe
+def study_compare(request: SignedInRequest, pk: int, other: int) -> HttpResponse:
+    """Two studies of one request side by side."""
+    after, before = visible_study(request, pk), visible_study(request, other)
+    if before.revision.request_id != after.revision.request_id:
+        raise Http404
+    if before.pk > after.pk:
+        before, after = after, before
+    if before.result is None or after.result is None:
+        raise Http404
+    context = {
+        "before": before,
+        "after": after,
+        "capacity_request": after.revision.request,
+        "difference": study_tables.comparison_rows(studies.difference(before, after)),
+    }
+    return render(request, "planning/study_compare.html", context)
+
+
+@require_safe
+def study_what_if(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The study's question with other numbers, computed while one waits."""
+    study = visible_study(request, pk)
+    form = WhatIfForm(request.GET or None, study=study)
+    context: dict[str, Any] = {
+        "study": study,
+        "form": form,
+        "capacity_request": study.revision.request,
+    }
+    if form.is_valid():
+        try:
+            found = studies.what_if(study, form.changes())
+        except (InputError, WorkloadErrors) as error:
+            refuse(form, error)
+        else:
+            context["found"] = study_tables.what_if(study.result or {}, found)
+    fragment = request.htmx and not request.htmx.boosted
+    template = "planning/_what_if.html" if fragment else "planning/study_what_if.html"
+    return render(request, template, context, status=422 if form.errors else 200)

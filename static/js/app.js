@@ -1,4 +1,4 @@
-// What neither HTML nor htmx can do: open dialogs, drop files, submit a filter on change, copy text.
+// What neither HTML nor htmx can do: open dialogs, drop files, submit a filter on change, copy text, show a slider's value.
 (() => {
   "use strict";
 
@@ -34,6 +34,12 @@
   document.addEventListener("change", (event) => {
     const form = event.target.closest?.("form[data-autosubmit]");
     if (form) form.requestSubmit();
+  });
+
+  // The value of a slider stands beside it.
+  document.addEventListener("input", (event) => {
+    const shown = document.querySelector(`output[data-mirror="${CSS.escape(event.target.id || "-")}"]`);
+    if (shown) shown.textContent = event.target.value;
   });
 
   // A form that was sent is not sent twice by an impatient second click.

@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            answer = estimate_request(_read())
+            answer = estimate_request(read_request())
         except DomainError as error:
             self.stdout.write(json.dumps(error_json(error), ensure_ascii=False, indent=1))
             sys.exit(2)
@@ -46,7 +46,7 @@ class Command(BaseCommand):
                 self.stdout.write(line)
 
 
-def _read() -> Any:
+def read_request() -> Any:
     text = sys.stdin.read(LARGEST_INPUT + 1)
     if len(text) > LARGEST_INPUT:
         raise InputError(

@@ -58,6 +58,8 @@ class World:
     currency: str
     country: str
     budget: Money | None  # in `currency`
+    price_factor: float = 1.0  # on everything that is rented: what if
+    utilisation: float | None = None  # of bought cards beside the need; None: the usual one
 
     def mode(self, i: int) -> str:
         """How candidate `i` is paid."""
@@ -146,14 +148,18 @@ def choose(world: World) -> Choice:
         return Choice(verdicts, nothing, nothing, None, None)
     order = good[np.lexsort((c.seconds[good], c.cost[good]))]
     cheapest = int(order[0])
-    most = math.inf if world.budget is not None else WITHOUT_BUDGET * float(c.cost[cheapest])
+    paid = order[
+        c.stock[order] < 0
+    ]  # what idle cards cost says nothing of what one would pay for speed
+    least = float(c.cost[paid[0] if paid.size else cheapest])
+    most = math.inf if world.budget is not None else WITHOUT_BUDGET * least
     near = good[c.cost[good] <= most]
     fastest = int(near[np.lexsort((c.cost[near], c.seconds[near]))[0]])
     loss = world.ways.accuracy_loss[c.way]
     best = undominated(c.cost[good], c.seconds[good], loss[good])
     frontier = _thinned(good[best], c)
-    ranked = _ranked(world, order)
-    ranked = np.array(list(dict.fromkeys([*ranked, *frontier, cheapest, fastest])), dtype=np.int64)
+    kept = dict.fromkeys([*_ranked(world, order), *map(int, frontier), cheapest, fastest])
+    ranked = np.array(list(kept), dtype=np.int64)
     ranked = ranked[np.lexsort((c.seconds[ranked], c.cost[ranked]))]
     return Choice(verdicts, ranked, frontier, cheapest, fastest)
 

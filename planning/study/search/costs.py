@@ -129,12 +129,15 @@ class Owned:
 
     case: OwnershipCase
     capital: Money
-    life_cost: Money  # purchase to resale, at `utilisation`
+    life_cost: Money  # purchase to resale, at the utilisation that results
+    resale: Money
     share: float  # of the life's card-hours that this need takes
     cost: Money  # the share of the life cost, in the case's currency
 
 
-def owned_cost(platform: Platform, servers: int, card_hours: float) -> Owned:
+def owned_cost(
+    platform: Platform, servers: int, card_hours: float, utilisation: float | None = None
+) -> Owned:
     """What `card_hours` on `servers` bought for them cost, other work using them for the usual share of the rest.
 
     share = H / (H + u (A - H)), A the card-hours of the life and u the usual utilisation: a need that lasts as long as
@@ -143,11 +146,12 @@ def owned_cost(platform: Platform, servers: int, card_hours: float) -> Owned:
     case = _case(platform, servers)
     life = case.accelerators * HOURS_PER_YEAR * case.years * case.availability
     used = min(card_hours, life)
-    busy = used + defaults.value("utilisation.owned") * (life - used)
+    beside = defaults.value("utilisation.owned") if utilisation is None else utilisation
+    busy = used + beside * (life - used)
     found = evaluate(replace(case, utilisation=min(round(busy / life, 4), 1.0)))
     share = used / busy
     cost = Money(found.total.amount * exact.to_decimal(share), case.currency).rounded()
-    return Owned(found.case, found.capital, found.total, share, cost)
+    return Owned(found.case, found.capital, found.total, found.resale, share, cost)
 
 
 @cache
@@ -160,6 +164,8 @@ def bought(
     accelerators: tuple[Accelerator, ...],
     snapshot: Snapshot,
     currency: str,
+    *,
+    utilisation: float | None = None,
 ) -> tuple[Candidates, list[Unpriced]]:
     """Every way on servers that are bought for it; servers whose currency has no rate or no defaults are named."""
     rows: list[tuple[int, int, float, float, int]] = []
@@ -174,7 +180,7 @@ def bought(
             for way in own[ways.linked[own] <= platform.server.accelerators]:
                 cards, hours = int(ways.cards[way]), float(ways.hours[way])
                 servers = -(-cards // platform.server.accelerators)
-                found = owned_cost(platform, servers, cards * hours)
+                found = owned_cost(platform, servers, cards * hours, utilisation)
                 cost = snapshot.table.unit_price(found.cost, currency).rounded()
                 capital = snapshot.table.unit_price(found.capital, currency).rounded()
                 rows.append((int(way), number, float(cost.amount), float(capital.amount), servers))
@@ -238,8 +244,11 @@ def reused(
             hourly = idle_hour_cost(accelerator, currency, snapshot)
             if hourly is None:
                 continue
-            for way in np.flatnonzero((ways.accelerator == index) & (ways.cards <= stock.free)):
-                rows.append((int(way), number, float(reuse_cost(hourly, ways, int(way)).amount)))
+            able = (ways.accelerator == index) & (ways.cards <= stock.free)
+            rows += [
+                (int(i), number, float(reuse_cost(hourly, ways, int(i)).amount))
+                for i in np.flatnonzero(able)
+            ]
     if not rows:
         return _none()
     way = np.array([row[0] for row in rows], dtype=np.int64)
@@ -264,9 +273,5 @@ def join(parts: list[Candidates]) -> Candidates:
 
 
 def _none() -> Candidates:
-    return Candidates(
-        **{
-            name: np.empty(0, dtype=np.float64 if name in ("cost", "amount", "hours", "seconds") else np.int64)
-            for name in Candidates.__slots__
-        }
-    )  # fmt: skip
+    whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+    return Candidates(whole, whole, whole, whole, real, real, real, real, whole)

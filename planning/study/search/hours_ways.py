@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from core.messages import msg
 from planning.estimators.types import Accelerator
@@ -19,7 +20,8 @@ def hours_ways(request: StudyRequest, accelerators: tuple[Accelerator, ...]) -> 
     days = request.constraints.duration_days
     limit = math.inf if days is None else days * 86_400.0
     run = hours / count
-    rows, refused = [], []
+    rows: list[dict[str, Any]] = []
+    refused: list[Exclusion] = []
     for index, accelerator in enumerate(accelerators):
         if needed is not None and needed > accelerator.hbm_bytes:
             refused.append(

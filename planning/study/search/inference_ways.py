@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from core.errors import InputError
-from core.messages import msg
+from core.messages import Message, msg
 from planning.estimators.fleet import replicas_for_wait
 from planning.estimators.inference import LEVELS
 from planning.estimators.inference_bands import grade_of, measured_over_estimated
@@ -128,7 +129,7 @@ def peak_rate(request: StudyRequest) -> float:
     months = days_of(request) / MONTH_DAYS
     grown = (1.0 + float(load["growth_per_month"])) ** months
     mean = float(load["requests_per_day"]) / 86_400.0
-    return mean * float(load["peak_factor"]) * max(grown, 1.0)
+    return mean * float(load["peak_factor"]) * max(float(grown), 1.0)
 
 
 def _check_context(request: StudyRequest, architecture: Architecture) -> None:
@@ -194,12 +195,7 @@ def _candidates(
 
 
 def _with(base: Candidates, concurrency: Floats) -> Candidates:
-    return Candidates(
-        **{
-            name: concurrency if name == "concurrency" else getattr(base, name)
-            for name in base.__slots__
-        }
-    )
+    return replace(base, concurrency=concurrency)
 
 
 def _serve(c: Candidates, k: Constants) -> Serving:
@@ -466,8 +462,8 @@ def _refuse(
         )
 
 
-def _notes(request: StudyRequest) -> list:  # type: ignore[type-arg]
-    notes = []
+def _notes(request: StudyRequest) -> list[Message]:
+    notes: list[Message] = []
     if request.constraints.duration_days is None:
         notes.append(
             msg("No duration was told: the service is counted for %(days)s days", days=USUAL_DAYS)

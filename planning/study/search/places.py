@@ -19,7 +19,9 @@ _COUNTRY = (
     (r"(taiwan|asia-east1$|^tw)", "TW"),
     (r"(finland|helsinki|europe-north1|^eu-north1$|^fin)", "FI"),
     (r"(stockholm|sweden|^eu-north-1$|europe-north2)", "SE"),
-    (r"(frankfurt|germany|^eu-central-1$|europe-west3|^de)", "DE"),
+    (r"(milan|italy|^eu-south-1$|europe-west8|^it)", "IT"),
+    (r"(madrid|spain|^eu-south-2$|europe-southwest)", "ES"),
+    (r"(frankfurt|germany|^europe-central-1$|^eu-central-1$|europe-west3|^de)", "DE"),
     (r"(ireland|dublin|northeurope|^eu-west-1$|^ie)", "IE"),
     (r"(london|uksouth|ukwest|^eu-west-2$|europe-west2|^uk|^gb)", "GB"),
     (r"(paris|france|^eu-west-3$|^eu-west1$|europe-west9|^fr)", "FR"),
@@ -48,6 +50,8 @@ NOT_FOR_SALE = "cloud only"
 def country_of(region: str) -> str | None:
     """ISO country of a cloud's region; None when the name does not tell."""
     name = region.lower().strip()
+    if len(name) == 2 and name != "eu":
+        return name.upper()
     for pattern, country in _PATTERNS:
         if pattern.search(name):
             return country

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from core.errors import DomainError
 from core.messages import Message, msg
-from core.money import Money
+from core.money import Money, round_amount
 from planning.economics import defaults, exact
-from planning.economics.types import CostLine, PaymentMode
+from planning.economics.types import HOURS_PER_MONTH, CostLine, PaymentMode
 from planning.study.search.choice import REUSED, World
 from planning.study.search.costs import (
     YEARS,
@@ -20,8 +20,10 @@ from planning.study.search.costs import (
     reuse_cost,
 )
 from planning.study.search.regret import Regrets
+from planning.study.workloads import Kind
 
 KEY_LENGTH = 160
+LONGEST_COURSE = 60  # months
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ def bill(world: World, i: int) -> Bill:
             starts=int(ways.starts[way]),
             span_hours=max(float(ways.span_hours[way]), hours),
         )
+        if world.price_factor != 1.0:
+            total = (sheet.total * exact.to_decimal(world.price_factor)).rounded()
+            return Bill(total, total, (CostLine("usage", exact.LINE_LABELS["usage"], total),))
         return Bill(sheet.total, sheet.total, sheet.lines)
     if c.platform[i] >= 0:
         return _bought(world, i, cards, hours)
@@ -65,7 +70,7 @@ def bill(world: World, i: int) -> Bill:
 def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
     c = world.candidates
     platform = world.snapshot.platforms[int(c.platform[i])]
-    found = owned_cost(platform, int(c.instances[i]), cards * hours)
+    found = owned_cost(platform, int(c.instances[i]), cards * hours, world.utilisation)
 
     def converted(money: Money) -> Money:
         return world.snapshot.table.unit_price(money, world.currency).rounded()
@@ -83,7 +88,7 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
         msg(
             "This need carries %(share)s %% of that: other work is taken to use the cards for %(use)s %% of the rest",
             share=round(found.share * 100, 1),
-            use=round(_usual_utilisation() * 100),
+            use=round((world.utilisation or defaults.value("utilisation.owned")) * 100),
         ),
         msg("The servers are housed at colocation prices, by kW of their highest draw"),
     )
@@ -91,11 +96,6 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
         "share", msg("Share of the servers' whole cost"), cost, cards * hours, "card-hour"
     )
     return Bill(capital, cost, (line,), notes)
-
-
-def _usual_utilisation() -> float:
-
-    return defaults.value("utilisation.owned")
 
 
 def key_of(world: World, i: int) -> str:
@@ -157,6 +157,7 @@ def plan_json(
         "spend_kind": "purchase" if purchase else "cloud",
         "amount": str(paid.amount.amount),
         "cost": str(paid.cost.amount),
+        "searched_cost": str(round_amount(exact.to_decimal(float(c.cost[i])), world.currency)),
         "currency": world.currency,
         "lines": [
             {
@@ -172,6 +173,7 @@ def plan_json(
         "notes": [note.to_json() for note in (*paid.notes, *_cautions(world, i))],
         **where,
         "hours": float(c.hours[i]),
+        "cash": [str(paid_by) for paid_by in cash_course(world, i, paid)],
         "seconds": {"p10": float(spread.seconds[row, 0]), "p50": float(c.seconds[i]),
                     "p90": float(spread.seconds[row, 2])},
         "cost_spread": {name: round(float(spread.cost[row, column]), 2)
@@ -185,6 +187,33 @@ def plan_json(
         "summary": summary,
         "estimate": detail,
     }  # fmt: skip
+
+
+def cash_course(world: World, i: int, paid: Bill) -> list[Decimal]:
+    """What has been paid after 0, 1, 2, ... months.
+
+    A purchase is paid at the order and then month by month for its years; what is rented is paid evenly over its time,
+    or over the terms that were committed to.
+    """
+    c, ways = world.candidates, world.ways
+    way = int(c.way[i])
+    if c.platform[i] >= 0:
+        platform = world.snapshot.platforms[int(c.platform[i])]
+        cards, hours = int(ways.cards[way]), float(c.hours[i])
+        found = owned_cost(platform, int(c.instances[i]), cards * hours, world.utilisation)
+        factor = paid.amount.amount / found.capital.amount if found.capital.amount else Decimal(1)
+        running = (found.life_cost.amount + found.resale.amount) * factor - paid.amount.amount
+        months = YEARS * 12
+        return [
+            paid.amount.amount + round_amount(running * n / months, world.currency)
+            for n in range(months + 1)
+        ]
+    span = max(float(ways.span_hours[way]), float(c.hours[i]))
+    if c.offer[i] >= 0:
+        term = world.market.offers[int(c.offer[i])].commitment_months * HOURS_PER_MONTH
+        span = term * math.ceil(round(span / term, 9)) if term else span
+    months = min(max(math.ceil(round(span / HOURS_PER_MONTH, 6)), 1), LONGEST_COURSE)
+    return [round_amount(paid.cost.amount * n / months, world.currency) for n in range(months + 1)]
 
 
 STACKS = {
@@ -207,6 +236,8 @@ def _cautions(world: World, i: int) -> list[Message]:
                 stack=stack,
             )
         )
+    if world.ways.layout[way].get("replicas") == 1 and world.request.kind == Kind.ONLINE_INFERENCE:
+        found.append(msg("One replica only: a failure or an update stops the service"))
     asked = world.request.workload.get("precision")
     if asked and world.ways.precision[way] != asked:
         found.append(
@@ -244,11 +275,3 @@ def _where(world: World, i: int) -> dict[str, Any]:
         "provider": "", "region": "", "instance": stock.name, "price": None, "price_currency": world.currency,
         "price_as_of": world.snapshot.on.isoformat(), "source": "", "confidence": "read", "cards_each": 1,
     }  # fmt: skip
-
-
-def detail_or_reason(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The full estimate behind a plan, or why there is none."""
-    try:
-        return make()
-    except DomainError as error:
-        return {"reason": error.message.to_json()}

@@ -283,7 +283,8 @@ def software_first(world: World, plans: list[dict[str, Any]]) -> list[dict[str, 
         quantised=quantised,
         accuracy_loss_allowed=bool(request.constraints.accuracy_loss_limit),
         spot=any(plan["mode"] == PaymentMode.SPOT for plan in shown),
-        checkpointable=request.constraints.interruptible,
+        checkpointable=request.constraints.interruptible
+        and all(plan["kind"] != "stock" for plan in shown),
     )
     for rule in five_rules(facts):
         found.setdefault(str(rule.to_json()), rule.to_json())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,15 +57,6 @@ class Ways:
     def __len__(self) -> int:
         return int(self.cards.size)
 
-    def at(self, index: Ints) -> Ways:
-        """The ways at `index`."""
-        names = [n for n in self.__slots__ if n not in ("precision", "layout")]
-        return Ways(
-            **{name: getattr(self, name)[index] for name in names},
-            precision=tuple(self.precision[i] for i in index),
-            layout=tuple(self.layout[i] for i in index),
-        )
-
 
 @dataclass(slots=True)
 class Found:
@@ -77,7 +69,7 @@ class Found:
     constants_version: str = ""
 
 
-def columns(rows: Sequence[Mapping[str, object]]) -> Ways:
+def columns(rows: Sequence[Mapping[str, Any]]) -> Ways:
     """Rows as columns; the names are those of :class:`Ways`."""
 
     def floats(name: str) -> Floats:
@@ -87,15 +79,21 @@ def columns(rows: Sequence[Mapping[str, object]]) -> Ways:
         return np.array([row[name] for row in rows], dtype=np.int64)
 
     return Ways(
-        **{name: ints(name) for name in ("accelerator", "cards", "linked", "starts")},
-        **{
-            name: floats(name)
-            for name in (
-                "work_hours", "hours", "span_hours", "seconds", "time_low", "time_high", "accuracy_loss",
-                "memory_bytes", "checkpoint_hours", "limit",
-            )
-        },
+        accelerator=ints("accelerator"),
+        cards=ints("cards"),
+        linked=ints("linked"),
+        work_hours=floats("work_hours"),
+        hours=floats("hours"),
+        span_hours=floats("span_hours"),
+        starts=ints("starts"),
+        seconds=floats("seconds"),
+        time_low=floats("time_low"),
+        time_high=floats("time_high"),
+        accuracy_loss=floats("accuracy_loss"),
+        memory_bytes=floats("memory_bytes"),
+        checkpoint_hours=floats("checkpoint_hours"),
         precision=tuple(str(row["precision"]) for row in rows),
-        layout=tuple(row["layout"] for row in rows),  # type: ignore[misc]
+        layout=tuple(row["layout"] for row in rows),
         within=np.array([row["within"] for row in rows], dtype=bool),
-    )  # fmt: skip
+        limit=floats("limit"),
+    )

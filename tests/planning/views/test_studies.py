@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from planning import stock
 from planning.models import Study
 from planning.services import studies
 from planning.states import RequestStatus, StudyStatus
-from planning.tasks import run_study
+from planning.study.search.snapshot import IdleStock
+from planning.tasks import render_brief, run_study
 from tests.planning import builders
 
 TERMS = {"interruptible": True, "checkpoint_seconds": 1800, "duration_days": 14}
@@ -126,3 +128,49 @@ def test_readers_see_no_buttons(w, client, ready):
     assert "Choose this plan" not in text
     assert ready.revision.request.status == RequestStatus.DRAFT
     assert ready.status == StudyStatus.READY
+
+
+def test_what_if_answers_a_fragment_and_refuses_at_the_field(w, client, ready):
+    client.force_login(w.requester)
+    address = reverse("study-what-if", args=[ready.pk])
+
+    page = client.get(address).content.decode()
+    assert 'type="range"' in page
+    part = client.get(
+        address, {"amount": "2", "price": "1"}, HTTP_HX_REQUEST="true"
+    ).content.decode()
+    assert "With these numbers" in part
+    assert "<html" not in part
+    bad = client.get(address, {"amount": "50"}, HTTP_HX_REQUEST="true")
+    assert bad.status_code == 422
+
+
+def test_two_studies_are_compared(w, client, ready, monkeypatch):
+    monkeypatch.setattr(stock, "_sources", [])
+    stock.register(lambda day: [IdleStock("nvidia-h100-sxm5-80gb", 8, 8, "Room 1")])
+    second = studies.request_study(revision_id=ready.revision_id, by=w.requester)
+    run_study(str(second.job.pk))
+    client.force_login(w.requester)
+
+    text = client.get(reverse("study-compare", args=[second.pk, ready.pk])).content.decode()
+
+    assert "Inputs that differ" in text
+    assert "Already owned" in text
+    client.force_login(w.outsider)
+    assert client.get(reverse("study-compare", args=[second.pk, ready.pk])).status_code == 404
+
+
+def test_a_brief_is_asked_for_drawn_and_downloaded(w, client, ready):
+    client.force_login(w.requester)
+    client.post(reverse("study-brief", args=[ready.pk, "en"]))
+    brief = ready.briefs.get()
+    assert client.get(reverse("study-brief-file", args=[ready.pk, "en"])).status_code == 404
+
+    render_brief(str(brief.job.pk))
+
+    page = client.get(reverse("study-detail", args=[ready.pk])).content.decode()
+    assert reverse("study-brief-file", args=[ready.pk, "en"]) in page
+    pdf = client.get(reverse("study-brief-file", args=[ready.pk, "en"]))
+    assert pdf["Content-Type"] == "application/pdf"
+    client.force_login(w.outsider)
+    assert client.get(reverse("study-brief-file", args=[ready.pk, "en"])).status_code == 404

@@ -1,0 +1,135 @@
+"""Two studies of the same thing side by side: what changed in the answer, and which prices and rates moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+MOVED = 40  # prices listed, largest change first
+
+
+def compare(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    market_before: Mapping[str, Any],
+    market_after: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Differences of two results and of the markets they saw, as JSON values."""
+    return {
+        "inputs": _inputs(before, after),
+        "recommended": [
+            _recommended(before, after, role) for role in ("cheapest", "fastest", "safest")
+        ],
+        "plans": _plans(before, after),
+        **_prices(market_before, market_after),
+    }
+
+
+def _inputs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rows = []
+    pairs = {
+        "on": (before["catalogue"]["on"], after["catalogue"]["on"]),
+        "as_of": (before["catalogue"]["as_of"], after["catalogue"]["as_of"]),
+        "catalogue": (before["catalogue"]["hash"][:16], after["catalogue"]["hash"][:16]),
+        "estimator": (before["constants"]["estimator"], after["constants"]["estimator"]),
+        "economics": (before["constants"]["economics"], after["constants"]["economics"]),
+        "seed": (before["seed"], after["seed"]),
+        "met": (before["counts"]["met"], after["counts"]["met"]),
+    }
+    for name in sorted(set(before["request"]) | set(after["request"])):
+        pairs[f"request.{name}"] = (before["request"].get(name), after["request"].get(name))
+    for name, (old, new) in pairs.items():
+        if old != new:
+            rows.append({"name": name, "before": old, "after": new})
+    return rows
+
+
+def _find(result: Mapping[str, Any], role: str) -> Mapping[str, Any] | None:
+    return next((plan for plan in result["plans"] if role in plan["roles"]), None)
+
+
+def _short(plan: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if plan is None:
+        return None
+    names = (
+        "key",
+        "accelerator",
+        "cards",
+        "mode",
+        "provider",
+        "region",
+        "cost",
+        "amount",
+        "currency",
+    )
+    return {name: plan[name] for name in names} | {"seconds": plan["seconds"]["p50"]}
+
+
+def _recommended(before: Mapping[str, Any], after: Mapping[str, Any], role: str) -> dict[str, Any]:
+    old, new = _find(before, role), _find(after, role)
+    return {
+        "role": role,
+        "before": _short(old),
+        "after": _short(new),
+        "same": old is not None and new is not None and old["key"] == new["key"],
+        "change": change(old["cost"], new["cost"])
+        if old is not None and new is not None and old["currency"] == new["currency"]
+        else None,
+    }
+
+
+def _plans(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[Any]]:
+    old = {plan["key"]: plan for plan in before["plans"]}
+    new = {plan["key"]: plan for plan in after["plans"]}
+    moved = [
+        {"before": _short(old[key]), "after": _short(new[key]), "change": change(old[key]["cost"], new[key]["cost"])}
+        for key in old
+        if key in new and old[key]["cost"] != new[key]["cost"]
+    ]  # fmt: skip
+    return {
+        "gone": [_short(plan) for key, plan in old.items() if key not in new],
+        "come": [_short(plan) for key, plan in new.items() if key not in old],
+        "moved": moved,
+    }
+
+
+def change(before: str, after: str) -> float | None:
+    """Relative change; None from zero. Share"""
+    old, new = Decimal(before), Decimal(after)
+    return float(new / old - 1) if old else None
+
+
+def _prices(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Offers by place, accelerator and mode; rows are those of :mod:`snapshot`."""
+
+    def offers(market: Mapping[str, Any]) -> dict[tuple[Any, ...], Any]:
+        return {(*row[:4], row[5]): row for row in market["offers"]}
+
+    def rates(market: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+        return {(row[0], row[1]): row for row in market["rates"]}
+
+    old, new = offers(before), offers(after)
+    moved = [
+        {
+            "provider": key[0], "region": key[1], "instance": key[2], "accelerator": key[3], "mode": key[4],
+            "before": old[key][6], "after": new[key][6], "currency": new[key][7],
+            "change": change(old[key][6], new[key][6]),
+        }
+        for key in old
+        if key in new and (old[key][6], old[key][7]) != (new[key][6], new[key][7])
+    ]  # fmt: skip
+    moved.sort(key=lambda row: -abs(row["change"] or 0.0))
+    first, second = rates(before), rates(after)
+    return {
+        "offers_gone": len(old.keys() - new.keys()),
+        "offers_come": len(new.keys() - old.keys()),
+        "offers_moved": len(moved),
+        "prices": moved[:MOVED],
+        "rates": [
+            {"base": pair[0], "quote": pair[1], "before": first[pair][2], "after": second[pair][2],
+             "before_as_of": first[pair][3], "after_as_of": second[pair][3]}
+            for pair in first
+            if pair in second and first[pair][2] != second[pair][2]
+        ],
+    }  # fmt: skip

@@ -1,0 +1,64 @@
+"""`manage.py study`: the same request as `estimate`, without a database."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.core.management import call_command
+
+REQUEST = {
+    "kind": "finetuning",
+    "model": "llama-3.1-8b",
+    "tokens": "2B",
+    "duration_days": 14,
+    "currency": "CNY",
+}
+
+
+def run(monkeypatch, data, *options) -> str:
+    monkeypatch.setattr(
+        "sys.stdin", io.StringIO(data if isinstance(data, str) else json.dumps(data))
+    )
+    out = io.StringIO()
+    call_command("study", *options, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.django_db
+def test_it_prints_plans_frontier_and_exclusions_as_json(monkeypatch):
+    body = json.loads(run(monkeypatch, REQUEST, "--json", "--seed", "3"))
+
+    assert body["schema"] == "headroom/study-1"
+    assert body["currency"] == "CNY"
+    assert body["seed"] == 3
+    assert body["catalogue"]["origin"] == "shipped"
+    assert body["counts"]["candidates"] >= 100_000
+    assert body["counts"]["accelerators"] >= 60
+    assert body["counts"]["offers"] >= 300
+    assert {row["key"] for row in body["frontier"]} <= {row["key"] for row in body["plans"]}
+    assert all(isinstance(row["reason"], str) for row in body["exclusions"])
+
+
+@pytest.mark.django_db
+def test_it_prints_a_table(monkeypatch):
+    text = run(monkeypatch, {**REQUEST, "vendors": "NVIDIA"})
+    assert "Cheapest: " in text
+    assert "candidates on" in text
+
+
+@pytest.mark.django_db
+def test_a_bad_request_is_an_error_at_its_field(monkeypatch, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, {**REQUEST, "budget": "-5"}, "--json")
+    assert stopped.value.code == 2
+
+
+@pytest.mark.django_db
+def test_an_unknown_accelerator_is_named(monkeypatch):
+    out = io.StringIO()
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({**REQUEST, "accelerator": "H1000"})))
+    with pytest.raises(SystemExit):
+        call_command("study", "--json", stdout=out)
+    assert "H1000" in json.loads(out.getvalue())["error"]["message"]
