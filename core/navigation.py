@@ -62,8 +62,10 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         pgettext_lazy("navigation", "Prove"),
         (
-            Entry(_("Assets and acceptance"), "asset-list", "flame", CENTRAL),
+            Entry(_("Deliveries and burn-in"), "delivery-list", "flame", CENTRAL),
+            Entry(_("Assets"), "asset-list", "chip", CENTRAL),
             Entry(_("Returns (RMA)"), "rma-list", "rma", CENTRAL),
+            Entry(_("Invoices"), "invoice-list", "budget", CENTRAL),
             Entry(_("Capacity reviews"), "review-list", "review"),
         ),
     ),

@@ -5,6 +5,6 @@ class ProcurementConfig(AppConfig):
     name = "procurement"
 
     def ready(self) -> None:
-        from procurement.labels import name_own
+        from procurement.labels import name_own_actions
 
-        name_own()
+        name_own_actions()
