@@ -204,7 +204,8 @@ DELIVERY_RULES: tuple[Rule, ...] = (
     Rule("turn_away", (D.EXPECTED,), (D.REJECTED,), (A.OPERATIONS,), "a reason"),
     Rule("reverse", (D.POSTED,), (D.REVERSED,), (A.OPERATIONS,),
          "a reason; not by the one who received; no unit installed", "assets voided"),
-    Rule("upload_evidence", (D.POSTED,), (), (A.OPERATIONS,), "not the same file for the same server twice"),
+    Rule("upload_evidence", (D.EXPECTED, D.POSTED, D.REJECTED), (), (A.OPERATIONS,),
+         "not the same file for the same server twice; before the receipt: photos"),
     Rule("start_burn_in", (D.POSTED,), (), (A.OPERATIONS,)),
     Rule("propose_acceptance", (D.POSTED,), (), (A.OPERATIONS,),
          "each unit passed, or left out with a reason"),
@@ -212,6 +213,7 @@ DELIVERY_RULES: tuple[Rule, ...] = (
 
 ASSET_RULES: tuple[Rule, ...] = (
     Rule("install", (S.RECEIVED,), (S.INSTALLED,), (A.OPERATIONS,), "the place is given"),
+    Rule("move", (S.INSTALLED, S.BURNED_IN, S.IN_SERVICE, S.DEFECTIVE), (), (A.OPERATIONS,), "the new place is given"),
     Rule("finish_burn_in", (S.INSTALLED,), (S.BURNED_IN, S.DEFECTIVE), (A.SYSTEM,)),
     Rule("accept", (S.BURNED_IN,), (S.IN_SERVICE,), (A.SYSTEM,), "the acceptance is signed",
          "warranty starts by its rule"),

@@ -64,6 +64,7 @@ class EvidenceFile(Versioned):
     policy_version = models.CharField(max_length=60, blank=True)
     reader_version = models.CharField(max_length=20, blank=True)
     read_at = models.DateTimeField(null=True)
+    altered_at = models.DateTimeField(null=True)  # when the check first found other bytes on disk
     locked_at = models.DateTimeField(null=True)  # once an acceptance or an RMA rests on it
 
     objects = EvidenceQuerySet.as_manager()
