@@ -139,12 +139,6 @@ def span(seconds: float | timedelta | None) -> str:
 
 
 @register.filter
-def hours(seconds: float | None) -> str:
-    """A length of time in hours with one decimal, cut and not rounded: 71.99 h are not 72. A dash when unknown."""
-    return "–" if seconds is None else number_format(Decimal(seconds) / 3600, decimal_pos=1)
-
-
-@register.filter
 def ago(moment: datetime | None) -> str:
     """How long ago, in words."""
     return (

@@ -22,8 +22,5 @@ pages = [
     path("orders/", orders.order_list, name="order-list"),
     path("orders/<int:pk>/", orders.order_detail, name="order-detail"),
     path("orders/<int:pk>/amend/", orders.order_amend, name="order-amend"),
-    path("orders/<int:pk>/announce/", orders.order_announce, name="order-announce"),
-    path("orders/<int:pk>/receive/", orders.order_receive, name="order-receive"),
-    path("orders/<int:pk>/invoices/new/", orders.order_invoice, name="order-invoice"),
     path("orders/<int:pk>/document/", orders.order_document, name="order-document"),
 ]

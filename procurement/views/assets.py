@@ -2,60 +2,157 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Prefetch
+from django.db.models import Count
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
+from core.errors import DomainError
+from core.exports import Column, export_response
 from core.http import SignedInRequest
-from procurement.models import Asset, AssetWarranty
+from core.organisation import today
+from procurement.filters import AssetFilter
+from procurement.forms.fields import InstallForm
+from procurement.models import Asset
 from procurement.selectors.assets import found_serials
+from procurement.selectors.cover import Cover, cover_of, with_cover
+from procurement.services.moving import place_assets
 from procurement.states import AssetStatus
 from procurement.views.common import PAGE, buttons, visible
 
+WAITING = (AssetStatus.RECEIVED, AssetStatus.INSTALLED, AssetStatus.BURNED_IN)
+OUT = (AssetStatus.DEFECTIVE, AssetStatus.AT_VENDOR)
+SEARCH_LIMIT = 2000  # serials of one pasted list that are shown on one page
 
+
+def _rows(request: SignedInRequest) -> Any:
+    rows = Asset.objects.visible_to(request.user).select_related(
+        "request__team", "parent", "receipt_line__delivery__vendor",
+        "receipt_line__order_line__order",
+    )  # fmt: skip
+    return with_cover(rows, today())
+
+
+@require_safe
 def asset_list(request: SignedInRequest) -> HttpResponse:
-    """Units the reader may see; a pasted list of serial numbers answers what was found and what was not.
+    """Units the reader may see; the address keeps the filter."""
+    found = AssetFilter(request.GET, queryset=_rows(request), request=request)
+    page = Paginator(found.qs, PAGE).get_page(request.GET.get("page"))
+    visible_rows = Asset.objects.visible_to(request.user).order_by()
+    states = dict(visible_rows.values_list("status").annotate(n=Count("pk")))
 
-    A long list is sent by POST, which changes nothing: addresses have a limit.
-    """
-    rows = (
-        Asset.objects.visible_to(request.user)
-        .select_related("request__team", "parent", "receipt_line__delivery__vendor")
-        .prefetch_related(Prefetch("warranties", AssetWarranty.objects.order_by("id")))
-    )
-    state = request.GET.get("state", "")
-    pasted = request.POST.get("serials", request.GET.get("serials", ""))
-    missing: tuple[str, ...] = ()
-    if state in AssetStatus.values:
-        rows = rows.filter(status=state)
-    if pasted.strip():
-        ids, missing = found_serials(rows, pasted)
-        rows = rows.filter(pk__in=ids)
-    size = 1000 if request.method == "POST" else PAGE
+    def number(*wanted: str) -> int:
+        return sum(states.get(state, 0) for state in wanted)
+
     context = {
-        "page": Paginator(rows, size).get_page(request.GET.get("page")),
-        "state": state,
-        "states": AssetStatus.choices,
-        "pasted": pasted,
-        "missing": missing,
-    }
+        "filter": found,
+        "page": page,
+        "rows": _shown(page.object_list),
+        "tiles": [
+            (_("In service"), number(AssetStatus.IN_SERVICE), "?status=in_service"),
+            (_("Waiting for acceptance"), number(*WAITING), ""),
+            (_("Defective or at the vendor"), number(*OUT), "?status=defective"),
+        ],
+        "install": InstallForm(),
+    }  # fmt: skip
     return render(request, "procurement/asset_list.html", context)
+
+
+def _shown(assets: Any) -> list[tuple[Any, Cover]]:
+    day = today()
+    return [(asset, cover_of(asset, day)) for asset in assets]
+
+
+def asset_search(request: SignedInRequest) -> HttpResponse:
+    """Which units of a pasted list are here, and which are not. Sent by POST, for addresses have a limit; it changes
+    nothing."""
+    pasted = request.POST.get("serials", "")
+    context: dict[str, Any] = {"pasted": pasted, "install": InstallForm()}
+    if pasted.strip():
+        rows = _rows(request)
+        ids, missing = found_serials(rows, pasted)
+        context |= {
+            "rows": _shown(rows.filter(pk__in=ids[:SEARCH_LIMIT]).order_by("serial")),
+            "found": len(ids),
+            "cut": max(len(ids) - SEARCH_LIMIT, 0),
+            "missing": missing,
+        }
+    return render(request, "procurement/asset_search.html", context)
+
+
+COLUMNS: tuple[Column[Any], ...] = (
+    Column("serial", lambda a: a.serial),
+    Column("uuid", lambda a: a.uuid),
+    Column("kind", lambda a: a.kind),
+    Column("manufacturer", lambda a: a.manufacturer),
+    Column("model", lambda a: a.model),
+    Column("status", lambda a: a.status),
+    Column("status_since", lambda a: a.status_since),
+    Column("site", lambda a: a.site),
+    Column("rack", lambda a: a.rack),
+    Column("rack_unit", lambda a: a.rack_unit),
+    Column("server", lambda a: a.parent.serial if a.parent else None),
+    Column("slot", lambda a: a.slot),
+    Column("team", lambda a: a.request.team.slug if a.request else None),
+    Column("request", lambda a: a.request.reference if a.request else None),
+    Column("vendor", lambda a: a.receipt_line.delivery.vendor.name if a.receipt_line else None),
+    Column("order", lambda a: a.receipt_line.order_line.order.number if a.receipt_line else None),
+    Column("delivery_note", lambda a: a.receipt_line.delivery.note_number if a.receipt_line else None),
+    Column("received_on", lambda a: a.received_on),
+    Column("in_service_at", lambda a: a.in_service_at),
+    Column("out_of_service_at", lambda a: a.out_of_service_at),
+    Column("warranty", lambda a: cover_of(a, today()).value),
+    Column("covered_until", lambda a: a.covered_until or a.cover_ended),
+)  # fmt: skip
+
+
+@require_safe
+def asset_export(request: SignedInRequest, kind: str) -> HttpResponseBase:
+    """The filtered list as CSV or XLSX."""
+    found = AssetFilter(request.GET, queryset=_rows(request), request=request)
+    return export_response(
+        kind, name="assets", columns=COLUMNS, rows=found.qs.iterator(chunk_size=500)
+    )
+
+
+@require_POST
+def asset_place(request: SignedInRequest) -> HttpResponse:
+    """Put the chosen units in a place: those just received are installed, those installed are moved. All or none."""
+    form = InstallForm(request.POST)
+    ids = {int(value) for value in request.POST.getlist("units") if value.isdecimal()}
+    chosen = Asset.objects.visible_to(request.user).filter(pk__in=ids)
+    if not form.is_valid() or not chosen:
+        messages.error(request, _("Choose units and say at which site they are."))
+        return redirect("asset-list")
+    try:
+        placed = place_assets(
+            asset_ids=[asset.pk for asset in chosen], by=request.user, **form.cleaned_data
+        )
+    except DomainError as error:
+        if error.status == 403:
+            raise
+        messages.error(request, error.message.render(_))
+    else:
+        text = ngettext("%(n)s unit has a new place.", "%(n)s units have a new place.", len(placed))
+        messages.success(request, text % {"n": len(placed)})
+    return redirect("asset-list")
 
 
 @require_safe
 def asset_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    asset = visible(
-        request.user, "asset", pk,
-        Asset.objects.select_related(
-            "request__team", "parent", "replaces", "receipt_line__delivery__vendor",
-            "receipt_line__order_line__order",
-        ),
-    )  # fmt: skip
+    """One unit: identity, place, warranty, burn-ins, evidence, returns, history."""
+    asset = visible(request.user, "asset", pk, _rows(request))
     context = {
         "asset": asset,
+        "cover": cover_of(asset, today()),
         "successor": Asset.objects.filter(replaces=asset).first(),
         "warranties": asset.warranties.select_related("source__vendor", "source__rfq"),
         "runs": asset.runs.select_related("operator", "asset"),

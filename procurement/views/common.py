@@ -58,7 +58,8 @@ def take_step(request: SignedInRequest, noun: str, pk: int, action: str) -> Http
     if step is None:
         raise Http404
     obj = visible(request.user, noun, pk)
-    form = step.form(request.POST or None) if step.form else None
+    # An empty body is an answer too where every field is optional.
+    form = step.form(request.POST if request.method == "POST" else None) if step.form else None
     if request.method != "POST":
         return _step_page(request, step, obj, form)
     if form is not None and not form.is_valid():

@@ -2,33 +2,83 @@
 
 from __future__ import annotations
 
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from core.audit import trail
+from core.errors import DomainError, InputError
 from core.files import download
+from core.forms import refuse
 from core.http import SignedInRequest
 from procurement import policies
+from procurement.filters import InvoiceFilter
+from procurement.forms.orders import InvoiceForm
 from procurement.models import Invoice
-from procurement.views.common import buttons, visible
+from procurement.selectors.invoices import matched_lines, readable_invoices
+from procurement.services import invoices
+from procurement.views.common import PAGE, buttons, visible
+from procurement.views.orders import lines_page
+
+
+@require_safe
+def invoice_list(request: SignedInRequest) -> HttpResponse:
+    """Invoices whose prices the reader may read."""
+    rows = readable_invoices(request.user).select_related("order", "vendor", "matched_by")
+    found = InvoiceFilter(request.GET, queryset=rows, request=request)
+    context = {
+        "filter": found,
+        "page": Paginator(found.qs, PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "procurement/invoice_list.html", context)
+
+
+def order_invoice(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Capture an invoice as printed; matching is the next step."""
+    order = visible(request.user, "order", pk)
+    policies.require_action(request.user, "capture_invoice", order)
+    form = InvoiceForm(request.POST or None, request.FILES or None, order=order)
+    if request.method == "POST" and form.is_valid():
+        try:
+            invoice = invoices.capture_invoice(
+                order_id=pk, by=request.user, **form.service_arguments()
+            )
+        except InputError as error:
+            form.refuse_input(error)
+        except DomainError as error:
+            if error.status == 403:
+                raise
+            refuse(form, error)
+        else:
+            return redirect(invoice)
+    return lines_page(request, order, form, _("Capture an invoice"), _("Capture"), version="")
+
+
+def _readable(request: SignedInRequest, pk: int) -> Invoice:
+    invoice: Invoice = visible(
+        request.user,
+        "invoice",
+        pk,
+        Invoice.objects.select_related(
+            "order__vendor", "vendor", "file", "matched_by", "approved_by", "created_by"
+        ),
+    )
+    if not policies.can_read_order_prices(request.user, invoice.order):
+        raise Http404
+    return invoice
 
 
 @require_safe
 def invoice_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    invoice = visible(
-        request.user, "invoice", pk,
-        Invoice.objects.select_related("order__vendor", "vendor", "file", "matched_by", "approved_by"),
-    )  # fmt: skip
-    if not policies.can_read_order_prices(request.user, invoice.order):
-        raise Http404
-    lines = list(invoice.lines.select_related("order_line"))
-    totals = invoice.totals()
+    """The three-way match, line by line, and what may be done."""
+    invoice = _readable(request, pk)
     context = {
         "invoice": invoice,
-        "lines": list(zip(lines, totals.lines, strict=True)),
-        "totals": totals,
+        "lines": matched_lines(invoice),
+        "totals": invoice.totals(),
         "steps": buttons(request.user, "invoice", invoice),
         "trail": trail(invoice)[:40],
     }
@@ -37,7 +87,8 @@ def invoice_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def invoice_file(request: SignedInRequest, pk: int) -> HttpResponseBase:
-    invoice = visible(request.user, "invoice", pk, Invoice.objects.select_related("order", "file"))
-    if invoice.file is None or not policies.can_read_order_prices(request.user, invoice.order):
+    """The invoice as it came."""
+    invoice = _readable(request, pk)
+    if invoice.file is None:
         raise Http404
     return download(invoice.file)

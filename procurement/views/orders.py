@@ -1,4 +1,4 @@
-"""Purchase orders: list, one order, amendments, announcing and receiving, invoices."""
+"""Purchase orders: list, one order, its amendments and document."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from core.audit import trail
 from core.errors import InputError
 from core.files import download
-from core.forms import refuse
 from core.http import SignedInRequest
 from procurement import policies
-from procurement.forms.orders import AmendForm, AnnounceForm, InvoiceForm, ReceiveForm
-from procurement.models import Delivery, PurchaseOrder
+from procurement.forms.orders import AmendForm
+from procurement.models import PurchaseOrder
 from procurement.selectors.progress import line_progress, receipt_state
-from procurement.services import deliveries, invoices, orders
+from procurement.services import orders
 from procurement.states import DeliveryStatus, OrderStatus, RevisionStatus
 from procurement.views.common import PAGE, buttons, version_of, visible
 
@@ -101,80 +100,10 @@ def order_amend(request: SignedInRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("The amendment is proposed. A second person decides."))
             return redirect(order)
-    return _lines_page(request, order, form, _("Amend the order"), _("Propose the amendment"))
+    return lines_page(request, order, form, _("Amend the order"), _("Propose the amendment"))
 
 
-def order_announce(request: SignedInRequest, pk: int) -> HttpResponse:
-    order = visible(request.user, "order", pk)
-    policies.require_action(request.user, "announce", order)
-    form = AnnounceForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            delivery = deliveries.announce_delivery(
-                order_id=pk, by=request.user, **form.cleaned_data
-            )
-        except InputError as error:
-            refuse(form, error)
-        else:
-            return redirect(delivery)
-    context = {
-        "order": order,
-        "form": form,
-        "title": _("Announce a delivery"),
-        "submit": _("Announce"),
-    }
-    return render(
-        request, "procurement/order_form.html", context, status=422 if request.POST else 200
-    )
-
-
-def order_receive(request: SignedInRequest, pk: int) -> HttpResponse:
-    """Count a delivery on the dock; `?delivery=` is one that was announced."""
-    order = visible(request.user, "order", pk)
-    policies.require_action(request.user, "receive", order)
-    announced = request.GET.get("delivery", "")
-    delivery = None
-    if announced.isdecimal():
-        delivery = get_object_or_404(
-            Delivery.objects.filter(order=order, status=DeliveryStatus.EXPECTED), pk=int(announced)
-        )
-    form = ReceiveForm(request.POST or None, order=order, delivery=delivery)
-    if request.method == "POST" and form.is_valid():
-        try:
-            received = deliveries.receive_delivery(
-                order_id=pk,
-                by=request.user,
-                version=version_of(request),
-                **form.service_arguments(),
-            )
-        except InputError as error:
-            form.refuse_input(error)
-        else:
-            messages.success(request, _("The delivery is received."))
-            return redirect(received)
-    return _lines_page(
-        request, order, form, _("Receive a delivery"), _("Post the receipt"),
-        version=delivery.version if delivery else "",
-    )  # fmt: skip
-
-
-def order_invoice(request: SignedInRequest, pk: int) -> HttpResponse:
-    order = visible(request.user, "order", pk)
-    policies.require_action(request.user, "capture_invoice", order)
-    form = InvoiceForm(request.POST or None, request.FILES or None, order=order)
-    if request.method == "POST" and form.is_valid():
-        try:
-            invoice = invoices.capture_invoice(
-                order_id=pk, by=request.user, **form.service_arguments()
-            )
-        except InputError as error:
-            form.refuse_input(error)
-        else:
-            return redirect(invoice)
-    return _lines_page(request, order, form, _("Capture an invoice"), _("Capture"), version="")
-
-
-def _lines_page(
+def lines_page(
     request: SignedInRequest, order: PurchaseOrder, form: Any, title: str, submit: str,
     version: Any = None,
 ) -> HttpResponse:  # fmt: skip

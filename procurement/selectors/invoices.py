@@ -1,0 +1,65 @@
+"""Invoices as far as a person may read their prices, and each line beside what it is matched against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from core.models import Team, User
+from core.money import Money
+from core.roles import team_ids
+from procurement.models import Invoice, InvoiceLine, PurchasingPolicy
+from procurement.models.invoices import InvoiceQuerySet
+from procurement.policies import PRICE_READERS, reads_prices
+from procurement.selectors.progress import LineProgress, line_progress
+from procurement.states import COUNTED_INVOICE
+
+
+def readable_invoices(user: User) -> InvoiceQuerySet:
+    """Invoices of orders whose prices `user` may read: all teams of the order, not one of them."""
+    rows = Invoice.objects.visible_to(user)
+    if reads_prices(user, ()):
+        return rows
+    teams = team_ids(user, *PRICE_READERS)
+    foreign = Invoice.objects.filter(
+        order__lines__request__team__in=Team.objects.exclude(pk__in=teams)
+    )
+    own = Invoice.objects.filter(order__lines__request__team__in=teams)
+    return rows.filter(pk__in=own.values("pk")).exclude(pk__in=foreign.values("pk"))
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedLine:
+    """One line of an invoice beside its order line: three ways, with what differs."""
+
+    line: InvoiceLine
+    progress: LineProgress
+    net: Money
+    free: Decimal  # accepted and on no other matched invoice
+    quantity_differs: bool
+    price_differs: bool
+    tax_differs: bool
+
+
+def matched_lines(invoice: Invoice) -> list[MatchedLine]:
+    """Each line with ordered, received, accepted and invoiced, in a fixed number of queries."""
+    progress = line_progress(invoice.order)
+    tolerance = PurchasingPolicy.current().price_tolerance
+    nets = invoice.totals().lines
+    found = []
+    for line, shown in zip(invoice.lines.select_related("order_line"), nets, strict=True):
+        row = progress[line.order_line_id]
+        own = line.quantity if invoice.status in COUNTED_INVOICE else Decimal(0)
+        free = max(row.accepted - (row.matched - own), Decimal(0))
+        found.append(
+            MatchedLine(
+                line=line,
+                progress=row,
+                net=shown.net,
+                free=free,
+                quantity_differs=line.quantity > free,
+                price_differs=line.unit_price > row.line.unit_price * (1 + tolerance),
+                tax_differs=line.tax_rate != row.line.tax_rate,
+            )
+        )
+    return found
