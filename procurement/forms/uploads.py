@@ -33,7 +33,7 @@ class FilesField(forms.FileField):
 class EvidenceForm(forms.Form):
     """What tools printed, for all units of a delivery or for one server."""
 
-    files = FilesField(
+    uploads = FilesField(
         label=_("Files"),
         help_text=_("Several at once: gpu-burn, nvidia-smi -q, dcgmi diag, kernel logs; photos too."),
     )  # fmt: skip
@@ -52,7 +52,7 @@ class EvidenceForm(forms.Form):
 class PhotoForm(forms.Form):
     """Photos of packaging, labels and units, taken with the phone that scans."""
 
-    files = FilesField(
+    uploads = FilesField(
         label=_("Photos"),
         widget=SeveralFiles(attrs={"accept": "image/*", "capture": "environment"}),
         help_text=_("Packaging, seals, shock and tilt labels, serial number labels."),

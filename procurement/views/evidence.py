@@ -38,7 +38,7 @@ def evidence_upload(request: SignedInRequest, pk: int) -> HttpResponse:
         messages.error(request, " ".join(str(e) for errors in form.errors.values() for e in errors))
         return redirect(_back(request, pk))
     kept = []
-    for upload in form.cleaned_data["files"]:
+    for upload in form.cleaned_data["uploads"]:
         try:
             kept.append(_keep(request, pk, upload, form.cleaned_data.get("node")))
         except DomainError as error:

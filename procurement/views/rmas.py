@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tempfile import TemporaryFile
+from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -77,7 +78,7 @@ def rma_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     return render(request, "procurement/rma_detail.html", context)
 
 
-def _path(rma: Rma) -> list[dict[str, str]]:
+def _path(rma: Rma) -> list[dict[str, Any]]:
     """The straight way for components/stepper.html; where the claim left it, that state is shown as failed."""
     if rma.status in (RmaStatus.DENIED, RmaStatus.WITHDRAWN):
         return [

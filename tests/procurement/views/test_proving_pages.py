@@ -126,7 +126,7 @@ def test_the_issuer_does_not_receive_and_photos_are_kept_before_the_receipt(clie
     address = reverse("evidence-upload", args=[announced.pk])
     target = announced.get_absolute_url()
     answer = client.post(
-        address, {"files": [file("seal.png", PNG), file("burn.log", b"text")], "next": target}
+        address, {"uploads": [file("seal.png", PNG), file("burn.log", b"text")], "next": target}
     )
     assert answer.url == target
     (photo,) = EvidenceFile.objects.all()
@@ -135,7 +135,7 @@ def test_the_issuer_does_not_receive_and_photos_are_kept_before_the_receipt(clie
     assert "seal.png" in page
     assert "burn.log was not kept" in page
     hostile = client.post(
-        address, {"files": file("a.png", PNG + b"1"), "next": "https://evil.example/"}
+        address, {"uploads": file("a.png", PNG + b"1"), "next": "https://evil.example/"}
     )
     assert hostile.url == reverse("delivery-burn-in", args=[announced.pk])
 
@@ -264,7 +264,7 @@ def test_bad_files_are_refused_by_name_and_the_good_ones_of_the_batch_are_kept(c
     board = reverse("delivery-burn-in", args=[delivery.pk])
     answer = client.post(
         reverse("evidence-upload", args=[delivery.pk]),
-        {"files": [
+        {"uploads": [
             file("empty.log", b""), file("logs.zip", packed.getvalue()), file("page.html", b"<html><script>"),
             file("n" * 400 + ".log", b.BURN_PASSED.read_bytes()),
             file("half.log", b.BURN_PASSED.read_bytes()[: b.BURN_PASSED.stat().st_size // 2]),
@@ -287,7 +287,7 @@ def test_bad_files_are_refused_by_name_and_the_good_ones_of_the_batch_are_kept(c
     # Again the same bytes for the same delivery: refused, once is enough.
     again = client.post(
         reverse("evidence-upload", args=[delivery.pk]),
-        {"files": file("copy.log", b.BURN_PASSED.read_bytes())}, follow=True,
+        {"uploads": file("copy.log", b.BURN_PASSED.read_bytes())}, follow=True,
     )  # fmt: skip
     assert "copy.log was not kept" in again.text
     assert EvidenceFile.objects.count() == 3
@@ -307,7 +307,7 @@ def test_one_file_for_two_servers_is_flagged_on_both_and_proves_neither(client):
     for node in nodes:
         client.post(
             reverse("evidence-upload", args=[delivery.pk]),
-            {"files": file("burn.log", b.BURN_PASSED.read_bytes()), "node": node.pk},
+            {"uploads": file("burn.log", b.BURN_PASSED.read_bytes()), "node": node.pk},
         )
     for evidence in EvidenceFile.objects.all():
         b.evidence.read_file(evidence_id=evidence.pk, report=lambda *_: None)
