@@ -13,8 +13,8 @@ from typing import Any
 from core.errors import InvalidTransition, NotPermitted
 from core.machines import actors_for
 from core.messages import Message, msg
-from core.models import User
-from core.roles import Role, has_role
+from core.models import Team, User
+from core.roles import Role, has_role, team_ids
 from procurement.models import (
     Acceptance,
     Asset,
@@ -29,6 +29,7 @@ from procurement.models import (
     Rma,
     Vendor,
 )
+from procurement.models.invoices import InvoiceQuerySet
 from procurement.states import OPEN_RFQ, Actor
 
 ROLE_OF = {
@@ -278,6 +279,19 @@ def can_read_prices(user: User, rfq: Rfq) -> bool:
 def can_read_order_prices(user: User, order: PurchaseOrder) -> bool:
     """Prices of an order: those who take part in buying, not those who only receive."""
     return reads_prices(user, teams_of(order))
+
+
+def readable_invoices(user: User) -> InvoiceQuerySet:
+    """Invoices of orders whose prices `user` may read: by a role in all teams of the order, not in one of them."""
+    rows = Invoice.objects.visible_to(user)
+    if reads_prices(user, ()):
+        return rows
+    teams = team_ids(user, *PRICE_READERS)
+    foreign = Invoice.objects.filter(
+        order__lines__request__team__in=Team.objects.exclude(pk__in=teams)
+    )
+    own = Invoice.objects.filter(order__lines__request__team__in=teams)
+    return rows.filter(pk__in=own.values("pk")).exclude(pk__in=foreign.values("pk"))
 
 
 def is_live(rfq: Rfq) -> bool:

@@ -1,31 +1,14 @@
-"""Invoices as far as a person may read their prices, and each line beside what it is matched against."""
+"""Each line of an invoice beside what it is matched against."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
 
-from core.models import Team, User
 from core.money import Money
-from core.roles import team_ids
 from procurement.models import Invoice, InvoiceLine, PurchasingPolicy
-from procurement.models.invoices import InvoiceQuerySet
-from procurement.policies import PRICE_READERS, reads_prices
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.states import COUNTED_INVOICE
-
-
-def readable_invoices(user: User) -> InvoiceQuerySet:
-    """Invoices of orders whose prices `user` may read: all teams of the order, not one of them."""
-    rows = Invoice.objects.visible_to(user)
-    if reads_prices(user, ()):
-        return rows
-    teams = team_ids(user, *PRICE_READERS)
-    foreign = Invoice.objects.filter(
-        order__lines__request__team__in=Team.objects.exclude(pk__in=teams)
-    )
-    own = Invoice.objects.filter(order__lines__request__team__in=teams)
-    return rows.filter(pk__in=own.values("pk")).exclude(pk__in=foreign.values("pk"))
 
 
 @dataclass(frozen=True, slots=True)

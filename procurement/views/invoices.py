@@ -18,7 +18,7 @@ from procurement import policies
 from procurement.filters import InvoiceFilter
 from procurement.forms.orders import InvoiceForm
 from procurement.models import Invoice
-from procurement.selectors.invoices import matched_lines, readable_invoices
+from procurement.selectors.invoices import matched_lines
 from procurement.services import invoices
 from procurement.views.common import PAGE, buttons, visible
 from procurement.views.orders import lines_page
@@ -27,7 +27,7 @@ from procurement.views.orders import lines_page
 @require_safe
 def invoice_list(request: SignedInRequest) -> HttpResponse:
     """Invoices whose prices the reader may read."""
-    rows = readable_invoices(request.user).select_related("order", "vendor", "matched_by")
+    rows = policies.readable_invoices(request.user).select_related("order", "vendor", "matched_by")
     found = InvoiceFilter(request.GET, queryset=rows, request=request)
     context = {
         "filter": found,
