@@ -41,6 +41,7 @@ def order_invoice(request: SignedInRequest, pk: int) -> HttpResponse:
     order = visible(request.user, "order", pk)
     policies.require_action(request.user, "capture_invoice", order)
     form = InvoiceForm(request.POST or None, request.FILES or None, order=order)
+    status = 422 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():
         try:
             invoice = invoices.capture_invoice(
@@ -52,9 +53,12 @@ def order_invoice(request: SignedInRequest, pk: int) -> HttpResponse:
             if error.status == 403:
                 raise
             refuse(form, error)
+            status = error.status
         else:
             return redirect(invoice)
-    return lines_page(request, order, form, _("Capture an invoice"), _("Capture"), version="")
+    page = lines_page(request, order, form, _("Capture an invoice"), _("Capture"), version="")
+    page.status_code = status
+    return page
 
 
 def _readable(request: SignedInRequest, pk: int) -> Invoice:

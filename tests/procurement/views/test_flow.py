@@ -124,7 +124,7 @@ def test_from_request_to_accepted_cards_by_the_pages():
     step(s.engineer, "delivery", delivery, "start-burn-in", site="Shanghai 1", rack="A1")
     bench = signed_in(s.engineer)
     log = SimpleUploadedFile("burn.log", b.BURN_FAULTY.read_bytes())
-    bench.post(reverse("evidence-upload", args=[delivery.pk]), {"file": log})
+    bench.post(reverse("evidence-upload", args=[delivery.pk]), {"uploads": log})
     evidence.read_file(evidence_id=EvidenceFile.objects.get().pk, report=lambda *_: None)
     board = bench.get(reverse("delivery-burn-in", args=[delivery.pk])).text
     assert "72.0 / 72" in board

@@ -481,7 +481,7 @@ def test_an_invoice_shows_each_line_against_acceptance_and_names_what_differs(cl
     assert client.post(capture, body).status_code == 302
     invoice = Invoice.objects.get()
     again = client.post(capture, body)
-    assert again.status_code == 422
+    assert again.status_code == 409
     assert "is here already" in again.text
     step = lambda action: reverse("procurement-step", args=["invoice", invoice.pk, action])  # noqa: E731
     client.post(step("match"), {})
