@@ -11,10 +11,12 @@ from core.messages import msg
 from core.models import Job
 from core.organisation import NotSetUp
 from procurement.certificate import certificate_name, render_certificate
-from procurement.models import AcceptanceCertificate
+from procurement.models import AcceptanceCertificate, PurchaseOrder
+from procurement.order_document import document_name, render_order
 from procurement.services.certificates import attach_certificate
 from procurement.services.evidence import read_file
 from procurement.services.evidence_checks import check_evidence
+from procurement.services.order_documents import attach_document
 from procurement.services.reviews import freeze_due_reviews
 from procurement.services.rfqs import close_rfq, due_rfqs
 
@@ -40,6 +42,22 @@ def render_acceptance_certificate(job: Job, progress: Progress, certificate_id: 
     progress(90, msg("Keeping the document"))
     attach_certificate(
         certificate_id=certificate.pk, content=content, name=certificate_name(certificate)
+    )
+
+
+@job_task
+def render_order_document(job: Job, progress: Progress, order_id: int, revision: int) -> None:
+    """Draw the vendor's copy of an order's binding revision, and keep it."""
+    order = PurchaseOrder.objects.select_related(
+        "vendor", "quote__warranty", "award__rfq", "issued_by"
+    ).get(pk=order_id)
+    if order.revision != revision:
+        return  # a newer amendment has its own job
+    progress(10, msg("Drawing the order"))
+    content = render_order(order)
+    progress(90, msg("Keeping the document"))
+    attach_document(
+        order_id=order_id, revision=revision, content=content, name=document_name(order)
     )
 
 

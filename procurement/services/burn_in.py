@@ -70,8 +70,11 @@ def load_checklists(path: Path = CHECKLISTS) -> int:
 
 
 def template_for(kind: str) -> ChecklistTemplate:
-    """The newest checklist for a kind of unit. Raises DomainError when none is loaded."""
-    found = ChecklistTemplate.objects.filter(asset_kind=kind).order_by("-version").first()
+    """The newest checklist for a kind of unit; on first use the shipped ones are loaded. Raises DomainError."""
+    rows = ChecklistTemplate.objects.filter(asset_kind=kind).order_by("-version")
+    found = rows.first()
+    if found is None and load_checklists():
+        found = rows.first()
     if found is None:
         raise DomainError(
             msg("No checklist is loaded for units of this kind. Run: manage.py load_checklists")

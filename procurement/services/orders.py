@@ -25,6 +25,7 @@ from procurement.models import Award, OrderLine, OrderRevision, PurchaseOrder
 from procurement.models.orders import terms_hash
 from procurement.selectors.progress import invoice_ids, invoice_source, line_progress, open_invoices
 from procurement.services.moves import move, need_reason, take, touch
+from procurement.services.order_documents import request_document
 from procurement.services.quotes import exact, require_valid
 from procurement.states import OrderStatus, RevisionStatus, VendorStatus
 from procurement.totals import DocumentTotals, allocate, price_at
@@ -157,6 +158,7 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
         order, OrderStatus.ISSUED, by=by, action="order.issued",
         number=order.number, total=str(order.gross), quote_hash=order.quote.content_hash,
     )  # fmt: skip
+    request_document(order, by=by)
     return order
 
 
@@ -329,6 +331,7 @@ def approve_amendment(*, revision_id: int, by: User) -> PurchaseOrder:
     order.revision = revision.number
     order.save(update_fields=["revision"])
     touch(order)
+    request_document(order, by=by)
     return order
 
 

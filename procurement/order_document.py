@@ -1,0 +1,32 @@
+"""The purchase order as a document, in the organisation's language and letterhead."""
+
+from __future__ import annotations
+
+from core.organisation import organisation
+from core.pdf import render_pdf
+from procurement.models import PurchaseOrder
+
+
+def render_order(order: PurchaseOrder) -> bytes:
+    """The order's binding terms as PDF, dated by its issue. Takes seconds: call it in a task."""
+    if order.issued_at is None:
+        raise ValueError("an order that was not issued has no document")
+    lines = list(order.lines.select_related("request"))
+    totals = order.totals(lines)
+    context = {
+        "order": order,
+        "lines": list(zip(lines, totals.lines, strict=True)),
+        "totals": totals,
+        "warranty": order.quote.warranty,
+        "terms": order.award.rfq.terms,
+        "contact": order.vendor.contacts.first(),
+    }
+    return render_pdf(
+        "procurement/order_document.html", context, organisation().language, made_at=order.issued_at
+    )
+
+
+def document_name(order: PurchaseOrder) -> str:
+    """`PO-2027-0001.pdf`, with the amendment's number when there is one."""
+    suffix = f"-a{order.revision}" if order.revision else ""
+    return f"{order.number}{suffix}.pdf"
