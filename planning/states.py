@@ -8,12 +8,15 @@ that bears the action's name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
+
+from core.machines import Rule as Rule
+from core.machines import actors_for as actors_for
+from core.machines import transitions as transitions
 
 
 class RequestStatus(models.TextChoices):
@@ -68,18 +71,6 @@ class Actor(StrEnum):
     )
     SECOND_PERSON = "second person"  # finance or budget approver, and not the one who proposed
     SYSTEM = "system"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """`action` leads from one of `sources` to one of `targets`, when one of `actors` does it."""
-
-    action: str
-    sources: tuple[str, ...]
-    targets: tuple[str, ...]
-    actors: tuple[Actor, ...]
-    guard: str = ""
-    effect: str = ""
 
 
 R, S, T, C, A = RequestStatus, StudyStatus, StepStatus, ChangeStatus, Actor
@@ -190,27 +181,6 @@ MACHINES: dict[str, tuple[type[models.TextChoices], tuple[Rule, ...]]] = {
 
 TERMINAL_REQUEST = frozenset({R.FULFILLED, R.REJECTED, R.CANCELLED})
 OPEN_REQUEST = frozenset(set(R) - TERMINAL_REQUEST)
-
-
-def transitions(rules: Iterable[Rule]) -> dict[str, set[str]]:
-    """State → states that some rule leads to, as `core.transitions.advance` wants it."""
-    table: dict[str, set[str]] = {}
-    for rule in rules:
-        for source in rule.sources:
-            for target in rule.targets:
-                if target != source:
-                    table.setdefault(str(source), set()).add(str(target))
-    return table
-
-
-def actors_for(rules: Iterable[Rule], action: str, state: str) -> frozenset[Actor]:
-    """Who may do `action` in `state`; empty when no one may."""
-    return frozenset(
-        actor
-        for rule in rules
-        if rule.action == action and state in rule.sources
-        for actor in rule.actors
-    )
 
 
 def actions_of(rules: Iterable[Rule]) -> list[str]:

@@ -273,12 +273,14 @@ def reads_prices(user: User, teams: Iterable[int]) -> bool:
 
 def can_read_prices(user: User, rfq: Rfq) -> bool:
     """Whether `user` may read the prices of quotes on `rfq`: nobody may while it is sealed and unopened."""
-    return not rfq.prices_hidden and reads_prices(user, teams_of(rfq))
+    if rfq.prices_hidden:
+        return False
+    return reads_prices(user, ()) or reads_prices(user, teams_of(rfq))
 
 
 def can_read_order_prices(user: User, order: PurchaseOrder) -> bool:
     """Prices of an order: those who take part in buying, not those who only receive."""
-    return reads_prices(user, teams_of(order))
+    return reads_prices(user, ()) or reads_prices(user, teams_of(order))
 
 
 def readable_invoices(user: User) -> InvoiceQuerySet:

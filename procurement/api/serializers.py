@@ -309,9 +309,14 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         return bool(cache[order.pk])
 
     def _progress(self, order: PurchaseOrder) -> list[LineProgress]:
+        """Of all orders of the response at once."""
         cache = remembered(self, "progress")
         if order.pk not in cache:
-            cache[order.pk] = list(line_progress(order).values())
+            listed = getattr(self.parent, "instance", None)
+            together = listed if isinstance(listed, list | tuple) else [order]
+            cache |= {one.pk: [] for one in together}
+            for row in line_progress(*together).values():
+                cache[row.line.order_id].append(row)
         found: list[LineProgress] = cache[order.pk]
         return found
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from core.organisation import today
@@ -19,7 +21,8 @@ from procurement.models import (
     Rma,
     Vendor,
 )
-from procurement.services import invoices
+from procurement.routes import buying_api
+from procurement.services import burn_in, invoices
 from tests.procurement import builders as b
 
 pytestmark = pytest.mark.django_db
@@ -80,3 +83,47 @@ def test_another_team_sees_none_of_it(client, story):
             assert "Hengda" not in response.text
         else:
             assert response.status_code == 404, name
+
+
+def queries(client, address) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(address).status_code == 200
+    return len(captured)
+
+
+def more_of_everything(s) -> None:
+    """Four more whole cases beside the first."""
+    for n in range(4):
+        b.vendor(s, f"Vendor {n}", "CNY")
+        delivery = b.received(
+            s, note_number=f"DN-more-{n}",
+            lines=[{"position": 1, "quantity": "8", "units": b.units([f"M{n}-{i}" for i in range(8)], ())}],
+        )  # fmt: skip
+        for run in b.burning(s, delivery):
+            burn_in.fail_run(run_id=run.pk, reason="XID 79", by=s.engineer)
+
+
+def test_lists_ask_the_same_number_of_queries_for_few_and_for_many_rows(client, story):
+    client.force_login(story.auditor)
+    nouns = ("vendor", "rfq", "order", "delivery", "asset", "rma")
+    pages = [reverse(f"{noun}-list") for noun in nouns]
+    api = [f"/api/v1/procurement/{plural}/" for plural in buying_api.PLURALS.values()]
+    for address in (*pages, *api):
+        client.get(address)  # fills what is cached per process
+    few = {address: queries(client, address) for address in (*pages, *api)}
+    more_of_everything(story)
+    many = {address: queries(client, address) for address in (*pages, *api)}
+    grown = {
+        address: (few[address], many[address]) for address in few if many[address] > few[address]
+    }
+    assert grown == {}
+    assert max(many[address] for address in pages) <= 15
+
+
+def test_home_shows_what_waits_for_each(client, story):
+    client.force_login(story.engineer)
+    assert "RMA-" in client.get(reverse("home")).text
+    client.force_login(story.finance)
+    assert "INV-1" in client.get(reverse("home")).text
+    client.force_login(story.outsider)
+    assert "INV-1" not in client.get(reverse("home")).text
