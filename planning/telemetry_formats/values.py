@@ -55,10 +55,10 @@ def classify(text: str | None) -> Cell:
     return Cell.VALUE
 
 
-def number(text: str | float | int | None) -> float | None:
+def number(text: object) -> float | None:
     """The number at the start of a cell ("81559 MiB", "3.57e+05", "(1700Mhz)", "0x10"), or None.
 
-    NaN, infinities and numbers longer than 64 characters are not measurements: None.
+    NaN, infinities, numbers longer than 64 characters and anything that is neither text nor number: None.
     """
     if text is None or isinstance(text, bool):
         return None
@@ -68,6 +68,8 @@ def number(text: str | float | int | None) -> float | None:
         except OverflowError:
             return None
         return value if math.isfinite(value) else None
+    if not isinstance(text, str):
+        return None
     if len(text) > MAX_NUMBER_LENGTH:
         text = text[: MAX_NUMBER_LENGTH + 1]
         if not re.search(r"[^\d.]", text):
@@ -82,7 +84,7 @@ def number(text: str | float | int | None) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def integer(text: str | float | int | None) -> int | None:
+def integer(text: object) -> int | None:
     """The whole number in a cell, or None when there is none or it has a fraction."""
     value = number(text)
     return int(value) if value is not None and value == int(value) else None

@@ -38,6 +38,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
     if not results and report.complete:
         report.incomplete("no_results", msg("The diagnostic holds no results."))
     judge(report, results, gpus)
+    _summaries(report, runs, results)
     _iterations(report, results, len(runs))
     _cautions(report, runs, results)
     return report
@@ -56,9 +57,10 @@ def _runs(report: Report, document: JsonDocument) -> Iterator[tuple[str, Mapping
         wrapper = mapping(top)
         if "iterations" in wrapper:
             report.variant = "iterations"
-            if str(wrapper.get("Overall Result", "Fail")).lower() != "pass":
-                report.metrics["overall_result"] = wrapper.get("Overall Result")
+            report.metrics["overall_result"] = str(wrapper.get("Overall Result", ""))[:40]
             for j, run in enumerate(objects(wrapper["iterations"])):
+                if not any(root in run for root in _ROOTS):
+                    report.incomplete("part_missing", msg("An iteration holds no diagnostic."))
                 yield f"{base}.iterations[{j}]", run
         elif _MULTI_NODE in wrapper:
             _multi_node(report, wrapper[_MULTI_NODE])
@@ -190,6 +192,29 @@ def _results(
                     iteration=iteration,
                     other_entity=other,
                 )
+
+
+def _summaries(
+    report: Report, runs: list[tuple[str, Mapping[str, Any]]], results: list[DiagResult]
+) -> None:
+    """A summary that says Fail over results that do not: the failing result is not in the file."""
+    failed = {r.test for r in results if r.status in ("fail", "warn")}
+    told = [
+        str(test.get("name", "?"))[:80]
+        for _, run in runs
+        for category in objects(_root(run)[1].get("test_categories"))
+        for test in objects(category.get("tests"))
+        if str(mapping(test.get("test_summary")).get("status", "")).lower() == "fail"
+    ]
+    lost = [name for name in told if name not in failed]
+    if report.metrics.get("overall_result", "").lower() == "fail" and not failed:
+        lost.append("Overall Result")
+    for name in lost:
+        report.finding(
+            f"summary_fails:{name}",
+            Severity.BLOCKING,
+            msg("The summary of %(test)s says Fail; the result behind it is missing.", test=name),
+        )
 
 
 def _expect(report: Report, holder: Mapping[str, Any], key: str) -> None:

@@ -57,9 +57,8 @@ def read(document: Document, context: EvidenceContext) -> Report:
         elif kind == "odd":
             odd += 1
         elif section.lower() == "metadata":
+            odd += bool(_STATUS.match(value.strip()) or _ENTITY.match(value.strip()))
             gpus = max(gpus, _metadata(report, name, value))
-        elif not section and name.lower() == "diagnostic":
-            continue
         elif found := _NOTE.match(name):
             note = found[1].lower()
             about = int(found[3]) if found[3] else None
@@ -96,23 +95,33 @@ def read(document: Document, context: EvidenceContext) -> Report:
 
 
 def _rows(document: Document) -> Iterator[tuple[int, str, str, str]]:
-    """(line, kind, name, value) of what lies inside the frame; kind is rule, head, section, row or odd."""
-    inside = False
+    """(line, kind, name, value) of the table: head, section, row, rule (its end), or odd where a line has no place.
+
+    A table is a rule, its title, a rule of equals signs, sections with rows, and a rule.
+    """
+    place = "outside"
     for each in document.lines():
         text = each.text.strip()
+        kind, name, value = "", "", ""
         if _HEAD_RULE.match(text):
-            inside = True
-            yield each.number, "head", "", ""
+            kind = "head" if place == "title" else "odd"
+            place = "inside"
         elif _RULE.match(text):
-            if inside:
-                yield each.number, "rule", "", ""
+            kind = {"inside": "rule", "outside": ""}.get(place, "odd")
+            place = "outside" if place == "inside" else "top"
         elif section := _SECTION.match(text):
-            inside = True
-            yield each.number, "section", section[1].strip(), ""
+            kind, name = "section" if place == "inside" else "odd", section[1].strip()
+            place = "inside"
         elif row := _ROW.match(text):
-            yield each.number, "row", row[1].strip(), row[2][1:]
-        elif inside and text.startswith(("|", "+")):
-            yield each.number, "odd", "", ""
+            name, value = row[1].strip(), row[2][1:]
+            if place == "top" and name == "Diagnostic":
+                place = "title"
+            else:
+                kind = "row" if place == "inside" else "odd"
+        elif text.startswith(("|", "+")):
+            kind = "odd"
+        if kind:
+            yield each.number, kind, name, value
 
 
 def _metadata(report: Report, name: str, value: str) -> int:

@@ -152,7 +152,10 @@ def _printed_numbers(body: bytes, count: int) -> Rows | None:
     """Every number in order of print. Only the percentage has a point, as a rule; then whole numbers are summed up
     digit by digit for all at once, five times as fast as parsing decimals."""
     if body.count(b".") != count:
-        return np.fromstring(body.translate(_TO_SPACE), dtype=np.float64, sep=" ")
+        try:
+            return np.fromstring(body.translate(_TO_SPACE), dtype=np.float64, sep=" ")
+        except ValueError:  # a point too many
+            return None
     digits = np.frombuffer(body.translate(_TO_SPACE, _NO_NUMBER) + b" ", dtype=np.uint8)
     inside = digits != 0x20
     edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1

@@ -138,3 +138,27 @@ def test_an_iteration_that_is_damaged_is_not_replaced_by_one_that_is_whole():
     text = content("05_dcgmi_diag_iterations.json").decode()
     cut = text.replace('"iterations"', '"iter', 1)
     assert read_evidence(cut.encode()).verdict != "pass"
+
+
+def test_a_summary_that_fails_over_results_that_pass_is_a_failure():
+    document = json.loads(content(PASSING))
+    document["DCGM Diagnostic"]["test_categories"][0]["tests"][0]["test_summary"]["status"] = "Fail"
+    assert read_evidence(json.dumps(document).encode()).verdict == "fail"
+    wrapped = {"iterations": [json.loads(content(PASSING))], "Overall Result": "Fail"}
+    assert read_evidence(json.dumps(wrapped).encode()).verdict == "fail"
+
+
+@pytest.mark.parametrize("key", ["tests", "results", "DCGM Diagnostic"])
+def test_a_part_under_a_damaged_name_is_missing(key):
+    data = content("05_dcgmi_diag_iterations.json").decode()
+    at = data.rindex(f'"{key}"')
+    assert read_evidence((data[:at] + '"x' + data[at + 1 :]).encode()).verdict != "pass"
+
+
+def test_rows_out_of_their_place_are_no_table():
+    lines = TABLE.splitlines(keepends=True)
+    head = next(i for i, text in enumerate(lines) if "Metadata" in text)
+    moved = lines[:head] + [POWER] + lines[head:]
+    for order in ([*lines[1:3], lines[0], *lines[3:]], moved, lines[4:], lines[:-1]):
+        evidence = read_evidence("".join(order).encode())
+        assert (evidence.verdict, evidence.complete) == ("inconclusive", False)

@@ -249,3 +249,9 @@ def test_an_hpl_run_of_no_speed_proves_nothing():
     evidence = read(HPL.replace("3.5716e+05", "0.0000e+00"), vendor_promise={"hpl_tflops_min": 340})
     assert evidence.verdict == "fail"
     assert "figures_disagree" in cautions(evidence)
+
+
+def test_a_card_under_a_damaged_name_is_missing():
+    text = content("29_rocm_smi_json_dual_die.json").decode()
+    evidence = read(text.replace('"card2"', '"c;ard2"'))
+    assert (evidence.verdict, "cards_missing" in cautions(evidence)) == ("inconclusive", True)
