@@ -54,7 +54,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
             head_rules += 1
         elif kind == "section":
             section, note = name, ""
-        elif kind == "odd":
+        elif kind == "odd" or not section:
             odd += 1
         elif section.lower() == "metadata":
             odd += bool(_STATUS.match(value.strip()) or _ENTITY.match(value.strip()))

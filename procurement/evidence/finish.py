@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from core.messages import msg
 from planning.telemetry_formats.source import Source
 from procurement.evidence.report import Report
 from procurement.evidence.types import Evidence, Verdict
+
+_SERIAL = re.compile(r"[\w./-]{1,40}")
+_UUID = re.compile(r"(?:GPU-|MIG-)?[0-9A-Za-z][\w.:/-]{3,63}")
+_BUS = re.compile(r"(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.\d)?")
 
 _NOTES = {
     "utf16": msg("The file is in UTF-16; it was converted."),
@@ -36,9 +41,27 @@ def finish(report: Report, source: Source, formats: list[str]) -> Evidence:
                 tools=", ".join(formats),
             ),
         )
+    _check_names(report)
     _check_hosts(report)
     _check_order(report)
     return report.freeze()
+
+
+def _check_names(report: Report) -> None:
+    """A serial, UUID or bus address that is none shows that the file was patched where it names the card."""
+    for device in report.devices.values():
+        for name, value, form in (
+            ("serial", device.serial, _SERIAL),
+            ("UUID", device.uuid, _UUID),
+            ("bus", device.bus, _BUS),
+        ):
+            if value and not form.fullmatch(value):
+                device.note(
+                    Verdict.INCONCLUSIVE,
+                    "identity_damaged",
+                    msg("%(value)s is no %(name)s.", value=value[:80], name=name),
+                    value=value[:80],
+                )
 
 
 def _check_hosts(report: Report) -> None:

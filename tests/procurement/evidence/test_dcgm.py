@@ -158,7 +158,7 @@ def test_a_part_under_a_damaged_name_is_missing(key):
 def test_rows_out_of_their_place_are_no_table():
     lines = TABLE.splitlines(keepends=True)
     head = next(i for i, text in enumerate(lines) if "Metadata" in text)
-    moved = lines[:head] + [POWER] + lines[head:]
-    for order in ([*lines[1:3], lines[0], *lines[3:]], moved, lines[4:], lines[:-1]):
+    moved = [*lines[:head], POWER, *lines[head:]]
+    for order in ([*lines[:2], lines[3], lines[2], *lines[4:]], moved, lines[4:], lines[:-1]):
         evidence = read_evidence("".join(order).encode())
         assert (evidence.verdict, evidence.complete) == ("inconclusive", False)
