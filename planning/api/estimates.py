@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.errors import DomainError
-from core.messages import Message
+from core.errors import DomainError, InputError
+from core.messages import Message, msg
 from planning.services.estimates import estimate_request
 from planning.study.answer_json import answer_json, error_json
 from planning.study.fields import check_value
@@ -39,6 +39,8 @@ class EstimateView(APIView):
 
         try:
             limit = check_value(COUNT, request.query_params.get("limit", SHOWN))
+            if not isinstance(request.data, dict):
+                raise InputError("", msg("The request must be a JSON object"), limit="object")
             answer = estimate_request(request.data)
         except DomainError as error:
             return Response(error_json(error, say), status=422)

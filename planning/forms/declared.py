@@ -44,7 +44,7 @@ def declared_field(declared: Field) -> forms.Field:
         field = forms.CharField(widget=forms.TextInput(attrs=attrs), **common)
     if declared.default is not None and isinstance(field.widget, forms.TextInput):
         field.widget.attrs["placeholder"] = f"{declared.default}"
-    field.unit = unit_text(declared)  # type: ignore[attr-defined]
+    setattr(field, "unit", unit_text(declared))  # noqa: B010 - drawn by components/field.html
     return field
 
 

@@ -71,7 +71,7 @@ class PromiseForm(forms.Form):
 
 
 class PlaceForm(forms.Form):
-    site = forms.CharField(label=_("Site"), max_length=80, required=False)
+    site = forms.CharField(label=_("Site"), max_length=80)
     rack = forms.CharField(label=_("Rack"), max_length=40, required=False)
 
 

@@ -99,10 +99,11 @@ def load() -> None:
     """Make the organisation, its people, its policy, two quarters of budgets and one draft."""
     Organisation.objects.create(
         name="Quanta Demo 量子示例",
-        legal_name="Quanta Demo Technology Co., Ltd. 量子示例科技有限公司",
-        address="88 Keyuan Road, Pudong\nShanghai 上海市浦东新区科苑路88号",
+        legal_name="Quanta Demo Technology Pte. Ltd. 量子示例科技有限公司",
+        address="8 Marina View, Singapore 018960\n新加坡滨海景8号",
         currency="CNY",
-        time_zone="Asia/Shanghai",
+        # Singapore: the place decides which cards may be bought (export control); the group reports in CNY.
+        time_zone="Asia/Singapore",
         fiscal_start_month=1,
         language="zh-hans",
     )
