@@ -18,9 +18,9 @@ def register(source: Source) -> None:
 
 
 def idle_stock(on: date) -> list[IdleStock]:
-    """Accelerators that are owned and free on the day, by kind."""
+    """Accelerators that are owned, by kind and place, and how many of them are free on the day."""
     return sorted(
-        (stock for source in _sources for stock in source(on) if stock.free > 0),
+        (stock for source in _sources for stock in source(on)),
         key=lambda stock: (stock.accelerator, stock.name),
     )
 

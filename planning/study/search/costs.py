@@ -24,7 +24,7 @@ from planning.estimators.types import Accelerator
 from planning.study.request import StudyRequest
 from planning.study.search.market import Market
 from planning.study.search.snapshot import Platform, Snapshot, Unpriced
-from planning.study.search.ways import Floats, Ints, Mask, Ways
+from planning.study.search.ways import Floats, Ints, Ways
 
 YEARS = 3  # of service over which bought servers are counted
 SPOT = MODES.index(PaymentMode.SPOT)
@@ -47,10 +47,6 @@ class Candidates:
     def __len__(self) -> int:
         return int(self.way.size)
 
-    def at(self, index: Ints | Mask) -> Candidates:
-        """The candidates at `index`."""
-        return Candidates(**{name: getattr(self, name)[index] for name in self.__slots__})
-
 
 def rented(
     request: StudyRequest, ways: Ways, accelerators: tuple[Accelerator, ...], market: Market
@@ -59,9 +55,11 @@ def rented(
     table = market.table
     pairs_way: list[Ints] = []
     pairs_offer: list[Ints] = []
+    order = np.argsort(ways.accelerator, kind="stable")
+    ends = np.searchsorted(ways.accelerator[order], np.arange(len(accelerators) + 1))
     for index, accelerator in enumerate(accelerators):
         offers = market.by_accelerator.get(accelerator.slug)
-        own = np.flatnonzero(ways.accelerator == index)
+        own = order[ends[index] : ends[index + 1]]
         if offers is None or not own.size:
             continue
         pairs_way.append(np.repeat(own, offers.size))
@@ -82,17 +80,17 @@ def rented(
         hours, seconds = hours.copy(), seconds.copy()
         hours[spot] *= stretch
         seconds[spot] *= stretch
-    ends = np.isfinite(hours)
+    finite = np.isfinite(hours)
     cost = np.full(way.size, np.inf)
     priced = price_candidates(
         table,
-        offer[ends],
-        cards[ends],
-        hours[ends],
-        starts=ways.starts[way][ends],
-        span_hours=np.maximum(ways.span_hours[way], hours)[ends],
+        offer[finite],
+        cards[finite],
+        hours[finite],
+        starts=ways.starts[way][finite],
+        span_hours=np.maximum(ways.span_hours[way], hours)[finite],
     )
-    cost[ends] = priced.total
+    cost[finite] = priced.total
     nothing = np.full(way.size, -1, dtype=np.int64)
     return Candidates(way, offer, nothing, nothing, cost, cost, hours, seconds, instances)
 

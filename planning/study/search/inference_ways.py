@@ -39,7 +39,7 @@ from planning.estimators.queueing import Queue
 from planning.estimators.types import Accelerator, Architecture
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
-from planning.study.search.ways import Exclusion, Floats, Found, Ints, columns
+from planning.study.search.ways import Exclusion, Floats, Found, columns
 from planning.study.workloads import Kind
 
 CHUNK = 16_384
@@ -245,16 +245,17 @@ def _relax(
     rows = np.flatnonzero(strained)
     if not rows.size:
         return 0
-    levels = np.floor(np.geomspace(np.ones(rows.size), concurrency[rows], LEVELS, axis=1))
-    wide = _with(base.take(np.repeat(rows, LEVELS)), levels.ravel())
-    ratio = _strain(request, _serve(wide, k)).reshape(levels.shape)
-    good = ratio <= 1.0
-    best = np.where(good, levels, 0.0).argmax(axis=1)
-    best = np.where(good.any(axis=1), best, 0)
-    at = np.arange(rows.size)
-    concurrency[rows] = levels[at, best]
-    strain[rows] = ratio[at, best]
-    return int(levels.size)
+    block = CHUNK // LEVELS  # so that what is computed at once stays in cache
+    for part in (rows[at : at + block] for at in range(0, rows.size, block)):
+        levels = np.floor(np.geomspace(np.ones(part.size), concurrency[part], LEVELS, axis=1))
+        wide = _with(base.take(np.repeat(part, LEVELS)), levels.ravel())
+        ratio = _strain(request, serve(wide, k)).reshape(levels.shape)
+        good = ratio <= 1.0
+        best = np.where(good, levels, 0.0).argmax(axis=1)
+        best = np.where(good.any(axis=1), best, 0)
+        at = np.arange(part.size)
+        concurrency[part], strain[part] = levels[at, best], ratio[at, best]
+    return int(rows.size) * LEVELS
 
 
 def _rows(
@@ -435,15 +436,16 @@ def _refuse(
     found: Found,
 ) -> None:
     """Accelerators on which the model fits in no layout."""
-    owner: Ints = np.array([index for index, _d, _l in combos], dtype=np.int64)
+    members: dict[int, list[int]] = {}
+    for i, (index, _dtype, _layout) in enumerate(combos):
+        members.setdefault(index, []).append(i)
     need = weight_bytes(base) + reserve_bytes(base, k)
     need = need + kv_sequence_bytes(base, base.input_tokens + base.output_tokens)
     room = usable_bytes(base, k)
-    for index in np.unique(owner):
-        own = owner == index
+    for index, own in members.items():
         if s.fits[own].any():
             continue
-        least = int(np.flatnonzero(own)[np.argmin((need - room)[own])])
+        least = own[int(np.argmin((need - room)[own]))]
         found.refused.append(
             Exclusion(
                 "accelerator",

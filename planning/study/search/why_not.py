@@ -184,10 +184,10 @@ def _too_small(world: World) -> list[Exclusion]:
     """Offers whose instances hold fewer cards than the work needs in one server."""
     c, ways = world.candidates, world.ways
     priced = set(c.offer.tolist())
-    least = {
-        world.accelerators[index].slug: int(ways.linked[ways.accelerator == index].min())
-        for index in np.unique(ways.accelerator)
-    }
+    least: dict[str, int] = {}
+    for index, linked in zip(ways.accelerator.tolist(), ways.linked.tolist(), strict=True):
+        slug = world.accelerators[index].slug
+        least[slug] = min(least.get(slug, linked), linked)
     return [
         offer_exclusion(
             offer,
@@ -228,7 +228,7 @@ def _unsold(world: World) -> list[Exclusion]:
                 msg("Enter a server price or a quotation"), "unsold", mode=str(PaymentMode.OWNED),
             )
         )  # fmt: skip
-    if not world.snapshot.stock:
+    if not any(stock.free for stock in world.snapshot.stock):
         found.append(
             Exclusion(
                 "payment", "", msg("No owned accelerator is free"),

@@ -307,4 +307,4 @@ def test_the_published_schema_is_the_one_in_force():
         (ROOT / "docs" / "schemas" / "estimate-1.json").read_text(encoding="utf-8")
     )
 
-    assert published == json.loads(json.dumps(estimate_schema())), "run script/estimate_schema"
+    assert published == json.loads(json.dumps(estimate_schema())), "run script/schemas"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
 from django.core.management import call_command
+
+from planning.study.search.schema import study_schema
 
 REQUEST = {
     "kind": "finetuning",
@@ -30,6 +34,7 @@ def run(monkeypatch, data, *options) -> str:
 def test_it_prints_plans_frontier_and_exclusions_as_json(monkeypatch):
     body = json.loads(run(monkeypatch, REQUEST, "--json", "--seed", "3"))
 
+    jsonschema.validate(body, study_schema())
     assert body["schema"] == "headroom/study-1"
     assert body["currency"] == "CNY"
     assert body["seed"] == 3
@@ -62,3 +67,23 @@ def test_an_unknown_accelerator_is_named(monkeypatch):
     with pytest.raises(SystemExit):
         call_command("study", "--json", stdout=out)
     assert "H1000" in json.loads(out.getvalue())["error"]["message"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"kind": "online_inference", "model": "llama-3.1-8b", "requests_per_day": "200k", "input_tokens": 500,
+         "output_tokens": 150, "latency_class": "chat", "duration_days": 180, "stage": "startup"},
+        {"kind": "gpu_hours", "gpu_hours": 500, "accelerators": 8, "data_residence": "organisation"},
+        {"kind": "batch_inference", "model": "llama-3.1-8b", "items": "1M", "input_tokens": 500,
+         "output_tokens": 150, "window_hours": 0.01},
+    ],
+)  # fmt: skip
+def test_every_result_follows_the_schema(monkeypatch, data):
+    jsonschema.validate(json.loads(run(monkeypatch, data, "--json")), study_schema())
+
+
+def test_the_schema_file_is_the_declared_one():
+    path = Path(__file__).resolve().parents[3] / "docs" / "schemas" / "study-1.json"
+    assert json.loads(path.read_text(encoding="utf-8")) == study_schema()
