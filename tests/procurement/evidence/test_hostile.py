@@ -28,7 +28,12 @@ def zipped():
 
 @pytest.mark.parametrize(
     "data",
-    [zipped(), gzip.compress(b"Burning for 60 seconds.\n"), b"%PDF-1.7\n", b"\x89PNG\r\n\x1a\n"],
+    [
+        zipped(),
+        gzip.compress(b"Burning for 60 seconds.\n", mtime=0),
+        b"%PDF-1.7\n",
+        b"\x89PNG\r\n\x1a\n",
+    ],
 )
 def test_what_is_no_text_is_rejected_unopened(data):
     evidence = read_evidence(data)
