@@ -16,7 +16,8 @@ ACTIONS: dict[str, str | Promise] = {}
 TONES: dict[str, str] = {
     **dict.fromkeys(
         (
-            "submitted", "in_review", "review", "pending", "open", "opened", "running", "sourcing", "issued",
+            "captured", "filed", "authorised", "shipped", "replacement_in", "submitted", "in_review", "review",
+            "pending", "open", "opened", "running", "sourcing", "issued",
             "acknowledged", "in_transit", "arrived", "counted", "installed", "burning_in", "evaluated",
             "under_evaluation", "proposed", "standstill", "reserved", "scheduled", "in_progress", "sent", "at_vendor",
         ),
@@ -24,7 +25,8 @@ TONES: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            "approved", "accepted", "passed", "pass", "done", "ready", "published", "fulfilled", "awarded", "selected",
+            "part_accepted", "binding", "approved", "accepted", "passed", "pass", "done", "ready", "published",
+            "fulfilled", "awarded", "selected",
             "final", "in_service", "burned_in", "committed", "received", "posted", "matched", "paid", "signed",
             "feasible", "resolved", "repaired", "replaced", "active", "good",
         ),
@@ -32,14 +34,16 @@ TONES: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            "changes_requested", "returned", "stale", "partial", "part_received", "interrupted", "escalated",
+            "not_tested", "retest", "changes_requested", "returned", "stale", "partial", "part_received",
+            "interrupted", "escalated",
             "quarantine", "suspended", "waived", "warn", "expiring", "incomplete", "late", "inconclusive",
         ),
         "warn",
     ),
     **dict.fromkeys(
         (
-            "rejected", "failed", "fail", "defective", "disqualified", "expired", "lapsed", "overdue", "blocked",
+            "exception", "refused", "denied", "reject", "reversed", "voided", "rejected", "failed", "fail",
+            "defective", "disqualified", "expired", "lapsed", "overdue", "blocked",
             "excluded", "infeasible", "disputed", "bad",
         ),
         "bad",

@@ -63,6 +63,7 @@ def name_own_actions() -> None:
             "order.cancelled": _("Order cancelled"),
             "order.closed": _("Order closed"),
             "order.drafted": _("Order drafted"),
+            "order.documented": _("Order's document made"),
             "order.issued": _("Order issued"),
             "purchasing_policy.set": _("Purchasing policy set"),
             "quote.disqualified": _("Quote disqualified"),
