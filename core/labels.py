@@ -20,6 +20,7 @@ TONES: dict[str, str] = {
             "pending", "open", "opened", "running", "sourcing", "issued",
             "acknowledged", "in_transit", "arrived", "counted", "installed", "burning_in", "evaluated",
             "under_evaluation", "proposed", "standstill", "reserved", "scheduled", "in_progress", "sent", "at_vendor",
+            "filed", "authorised", "shipped", "replacement_in", "expected",
         ),
         "info",
     ),

@@ -15,6 +15,8 @@ from core.roles import Role, has_role_anywhere
 
 CENTRAL = (Role.PROCUREMENT, Role.OPERATIONS, Role.FINANCE, Role.AUDITOR, Role.ADMINISTRATOR)
 
+PROVING = (*CENTRAL, Role.APPROVER)  # approvers sign acceptances
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -62,10 +64,10 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         pgettext_lazy("navigation", "Prove"),
         (
-            Entry(_("Deliveries and burn-in"), "delivery-list", "flame", CENTRAL),
-            Entry(_("Assets"), "asset-list", "chip", CENTRAL),
-            Entry(_("Returns (RMA)"), "rma-list", "rma", CENTRAL),
-            Entry(_("Invoices"), "invoice-list", "budget", CENTRAL),
+            Entry(_("Deliveries and burn-in"), "delivery-list", "flame", PROVING),
+            Entry(_("Assets"), "asset-list", "chip", PROVING),
+            Entry(_("Returns (RMA)"), "rma-list", "rma", PROVING),
+            Entry(_("Invoices"), "invoice-list", "budget", PROVING),
             Entry(_("Capacity reviews"), "review-list", "review"),
         ),
     ),

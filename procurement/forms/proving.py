@@ -43,7 +43,7 @@ class ProposeForm(forms.Form):
 
     reason = text(
         _("Why the others are left out"), required=False, rows=2,
-        help_text=_("Stands for every unit below without a reason of its own."),
+        help_text=_("Stands for every unit without a reason of its own."),
     )  # fmt: skip
 
     def __init__(self, *args: Any, units: Sequence[UnitRow], **kwargs: Any) -> None:

@@ -163,7 +163,7 @@ def _strange(verdicts: Iterable[UnitVerdict]) -> dict[int, list[Message]]:
         for asset_id, outlier in outliers(values).items():
             found[asset_id].append(
                 msg(
-                    "%(figure)s is %(value)s; the batch has %(median)s (%(share)s %%)",
+                    "%(figure)s %(value)s, batch %(median)s (%(share)s %%)",
                     figure=name,
                     value=f"{outlier.value:g}"
                     if abs(outlier.value) < 1e6

@@ -300,8 +300,19 @@ def open_points(run: BurnInRun) -> list[Message]:
         if row.item.weight != Weight.INFORMATION and not row.is_settled:
             if row.item.decided_by == DecidedBy.DURATION:
                 continue
-            points.append(msg("%(code)s is %(result)s", code=row.item.code, result=row.result))
+            points.append(_open_point(row))
     return points
+
+
+def _open_point(row: RunItem) -> Message:
+    code = row.item.code
+    if row.result == ItemResult.FAIL:
+        return msg("%(code)s failed", code=code)
+    if row.result == ItemResult.REVIEW:
+        return msg("%(code)s waits for a person to look at it", code=code)
+    if row.item.decided_by == DecidedBy.EVIDENCE:
+        return msg("%(code)s is open: no file proves it yet", code=code)
+    return msg("%(code)s is open: nobody noted a result yet", code=code)
 
 
 # --- what people say -------------------------------------------------------------------------------------------------

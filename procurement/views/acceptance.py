@@ -14,7 +14,8 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.proving import ProposeForm
-from procurement.models import Acceptance
+from procurement.models import Acceptance, EvidenceFile
+from procurement.models.evidence import VerdictChoice
 from procurement.selectors.burn_in import burn_in_board
 from procurement.services import acceptance as service
 from procurement.states import GONE_ASSET, AssetStatus
@@ -62,11 +63,24 @@ def acceptance_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         request.user, "acceptance", pk,
         Acceptance.objects.select_related("delivery__order__vendor", "delivery__vendor", "proposed_by", "decided_by"),
     )  # fmt: skip
+    altered = set(
+        EvidenceFile.objects.filter(pk__in=[row["id"] for row in acceptance.evidence_index])
+        .exclude(altered_at=None)
+        .values_list("pk", flat=True)
+    )
     units = list(acceptance.units.select_related("asset", "run__operator"))
     context = {
         "acceptance": acceptance,
         "included": [unit for unit in units if unit.included],
         "excluded": [unit for unit in units if not unit.included],
+        "index": [
+            {
+                **row,
+                "verdict_label": VerdictChoice(row["verdict"]).label if row["verdict"] else "",
+                "altered": row["id"] in altered,
+            }
+            for row in acceptance.evidence_index
+        ],
         "certificates": acceptance.certificates.select_related("file", "job"),
         "steps": buttons(request.user, "acceptance", acceptance),
         "trail": trail(acceptance)[:40],

@@ -23,7 +23,7 @@ from procurement.filters import AssetFilter
 from procurement.forms.fields import InstallForm
 from procurement.models import Asset
 from procurement.selectors.assets import found_serials
-from procurement.selectors.cover import Cover, cover_of, with_cover
+from procurement.selectors.cover import Cover, cover_filter, cover_of, with_cover
 from procurement.services.moving import place_assets
 from procurement.states import AssetStatus
 from procurement.views.common import PAGE, buttons, visible
@@ -52,14 +52,24 @@ def asset_list(request: SignedInRequest) -> HttpResponse:
     def number(*wanted: str) -> int:
         return sum(states.get(state, 0) for state in wanted)
 
+    covers = with_cover(visible_rows, today())
+    bare = cover_filter(covers, Cover.NONE, today()).count()
+    soon = cover_filter(covers, Cover.EXPIRING, today()).count()
     context = {
         "filter": found,
         "page": page,
         "rows": _shown(page.object_list),
         "tiles": [
-            (_("In service"), number(AssetStatus.IN_SERVICE), "?status=in_service"),
-            (_("Waiting for acceptance"), number(*WAITING), ""),
-            (_("Defective or at the vendor"), number(*OUT), "?status=defective"),
+            (_("In service"), number(AssetStatus.IN_SERVICE), "?status=in_service", "", ""),
+            (_("Waiting for acceptance"), number(*WAITING), "", "", ""),
+            (_("Defective or at the vendor"), number(*OUT), "?status=defective", "", ""),
+            (
+                _("Without warranty"),
+                bare,
+                "?cover=none",
+                "bad" if bare else "",
+                ngettext("%(n)s ends within 90 days", "%(n)s end within 90 days", soon) % {"n": soon},
+            ),
         ],
         "install": InstallForm(),
     }  # fmt: skip
