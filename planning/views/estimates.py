@@ -54,7 +54,7 @@ def quick_estimate(request: SignedInRequest) -> HttpResponse:
     address = _address(form, show=context["one"].slug if "one" in context else "")
     context["address"] = request.build_absolute_uri(address)
     if live:
-        response = render(request, "planning/estimate_result.html", context)
+        response = render(request, "planning/_estimate_result.html", context)
         response["HX-Replace-Url"] = address
         return response
     context["models"] = model_choices(transformers=kind != Kind.SAMPLES)
@@ -135,7 +135,7 @@ def request_estimate(request: SignedInRequest) -> HttpResponse:
         elsewhere = form.refuse(error)
         context = {"refusals": form.refusals, "elsewhere": elsewhere}
     context["details"] = f"{reverse('quick-estimate')}?{_query(told, kind)}"
-    return render(request, "planning/estimate_panel.html", context)
+    return render(request, "planning/_estimate_panel.html", context)
 
 
 def _query(told: dict[str, Any], kind: Kind) -> str:

@@ -105,7 +105,8 @@ STEPS: tuple[Step, ...] = (
     # quote
     Step("quote", "extend", "replace", "quote_id", quotes.extend_quote, _("Extend the validity"),
          _("A new version with the same prices and terms."), fields.ValidityForm),
-    Step("quote", "withdraw", "withdraw", "quote_id", quotes.withdraw_quote, pgettext_lazy("procurement", "Withdraw"), form=REASON, tone="danger"),
+    Step("quote", "withdraw", "withdraw", "quote_id", quotes.withdraw_quote, pgettext_lazy("procurement", "Withdraw"),
+         form=REASON, tone="danger"),
     Step("quote", "disqualify", "disqualify", "quote_id", quotes.disqualify_quote, _("Disqualify"), form=REASON,
          tone="danger"),
     # award
@@ -162,7 +163,8 @@ STEPS: tuple[Step, ...] = (
     Step("acceptance", "refuse", "refuse_acceptance", "acceptance_id", acceptance.refuse_acceptance, _("Refuse"),
          form=REASON, tone="danger"),
     Step("acceptance", "withdraw", "withdraw_acceptance", "acceptance_id", acceptance.withdraw_acceptance,
-         pgettext_lazy("procurement", "Withdraw"), form=REASON, tone="danger"),
+         pgettext_lazy("procurement", "Withdraw"),
+         form=REASON, tone="danger"),
     # invoice
     Step("invoice", "match", "match_invoice", "invoice_id", invoices.match_invoice, _("Match"),
          _("Compared with order, receipt and acceptance."), tone="primary"),
@@ -187,7 +189,8 @@ STEPS: tuple[Step, ...] = (
          _("It burns in again before it serves."), fields.RepairedForm),
     Step("rma", "credit", "credit_rma", "rma_id", rmas.credit_rma, _("Credited"),
          _("The unit is written off."), fields.NoteForm, "danger"),
-    Step("rma", "withdraw", "withdraw_rma", "rma_id", rmas.withdraw_rma, pgettext_lazy("procurement", "Withdraw"), form=REASON, tone="danger"),
+    Step("rma", "withdraw", "withdraw_rma", "rma_id", rmas.withdraw_rma, pgettext_lazy("procurement", "Withdraw"),
+         form=REASON, tone="danger"),
 )  # fmt: skip
 
 # An amendment has no page of its own: it is decided on its order's.
