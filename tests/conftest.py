@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.db import connection
+from django.utils import translation
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -29,6 +30,14 @@ def _own_cache_and_files(settings: object, tmp_path_factory: pytest.TempPathFact
     settings.MEDIA_ROOT = tmp_path_factory.mktemp("files")  # type: ignore[attr-defined]
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # type: ignore[attr-defined]
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True)
+def _english():
+    """Each test starts in English: a request leaves its language active in the thread."""
+    translation.activate("en")
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture
