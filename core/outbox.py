@@ -40,8 +40,8 @@ def notify(
     revision: str = "",
     mail: bool = True,
     attachment: StoredFile | None = None,
-) -> int:
-    """Tell each active recipient once per (event, object, revision). Returns how many notices are new."""
+) -> None:
+    """Tell each active recipient once per (event, object, revision)."""
     now = timezone.now()
     rows = [
         Notice(
@@ -57,14 +57,7 @@ def notify(
         )
         for user in {user.pk: user for user in recipients if user.is_active}.values()
     ]
-    before = Notice.objects.filter(
-        event=event, object_type=object_type(on), object_id=str(on.pk), revision=revision
-    ).count()
     Notice.objects.bulk_create(rows, ignore_conflicts=True)
-    after = Notice.objects.filter(
-        event=event, object_type=object_type(on), object_id=str(on.pk), revision=revision
-    ).count()
-    return after - before
 
 
 def send_due() -> int:

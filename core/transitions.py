@@ -33,9 +33,10 @@ def advance(
     action: str,
     reason: str = "",
     field: str = "status",
+    also: dict[str, Any] | None = None,
     **facts: Any,
 ) -> None:
-    """Move `obj` to state `to` if its TRANSITIONS allow it, and record `action`.
+    """Move `obj` to state `to` if its TRANSITIONS allow it, with the columns in `also`, and record `action`.
 
     The write is conditional on the state (and version, where the model has one) that was read, so that two callers
     cannot both succeed even where row locks do not exist. Raises InvalidTransition or StaleData.
@@ -52,13 +53,16 @@ def advance(
             )
         )
     condition: dict[str, Any] = {"pk": obj.pk, field: before}
-    changes: dict[str, Any] = {field: to}
+    changes: dict[str, Any] = {field: to, **(also or {})}
     if hasattr(obj, "version"):
         condition["version"] = obj.version
         changes["version"] = obj.version + 1
-    with transaction.atomic():
-        if not type(obj)._base_manager.filter(**condition).update(**changes):
-            raise StaleData()
-        for name, value in changes.items():
-            setattr(obj, name, value)
-        record(action, on=obj, by=by, from_state=before, to_state=to, reason=reason, **facts)
+    # no savepoint inside a caller's transaction: a failure undoes all of it
+    with transaction.atomic(savepoint=False):
+        changed = type(obj)._base_manager.filter(**condition).update(**changes)
+        if changed:
+            for name, value in changes.items():
+                setattr(obj, name, value)
+            record(action, on=obj, by=by, from_state=before, to_state=to, reason=reason, **facts)
+    if not changed:
+        raise StaleData()

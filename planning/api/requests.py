@@ -33,7 +33,7 @@ from planning.api.serializers import (
 )
 from planning.filters import RequestFilter
 from planning.models import CapacityRequest, RequestRevision
-from planning.services import budgets, plans, requests
+from planning.services import plans, requests, spending
 
 
 def visible(request: Request, pk: int) -> CapacityRequest:
@@ -188,7 +188,7 @@ class RequestActual(APIView):
     def post(self, request: Request, pk: int) -> Response:
         visible(request, pk)
         data = checked(ActualInput(data=request.data))
-        entries = budgets.post_actual(
+        entries = spending.post_actual(
             request_id=pk,
             amount=Money(data["amount"], data["currency"]),
             source=data["document"],

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 
 from core.exchange import convert
 from core.money import Money
@@ -76,6 +76,29 @@ def held(request: CapacityRequest, bucket: str) -> dict[int, Decimal]:
         .annotate(total=Sum("amount"))
     )
     return {budget_id: Decimal(amount) for budget_id, amount in rows if amount}
+
+
+def sums_with(
+    budgets: Iterable[Budget], request: CapacityRequest, bucket: str
+) -> tuple[dict[int, Balance], dict[int, Decimal]]:
+    """Balance by budget id, and what stands for `request` in `bucket` by budget id (also of budgets not given), in one
+    query: what is read while a budget is locked."""
+    rows = {budget.pk: budget for budget in budgets}
+    sums: dict[int, dict[str, Decimal]] = {pk: {} for pk in rows}
+    standing: dict[int, Decimal] = {}
+    own = Q(request=request, bucket=bucket)
+    found = (
+        LedgerEntry.objects.filter(Q(budget__in=list(rows)) | own)
+        .order_by()
+        .values_list("budget_id", "bucket")
+        .annotate(total=Sum("amount"), own=Sum("amount", filter=own))
+    )
+    for budget_id, name, total, mine in found:
+        if budget_id in sums:
+            sums[budget_id][name] = Decimal(total)
+        if mine:
+            standing[budget_id] = Decimal(mine)
+    return {pk: Balance(rows[pk].currency, **found) for pk, found in sums.items()}, standing
 
 
 @dataclass(frozen=True, slots=True)

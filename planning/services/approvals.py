@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from django.db import transaction
+from django.db.models import Prefetch
 from django.utils import timezone
 
 from core import transitions
@@ -24,7 +25,8 @@ from planning.models.requests import CapacityRequest, RequestRevision
 from planning.selectors.approvals import deciders, group_of, steps_with_facts
 from planning.selectors.budgets import Balance
 from planning.services import budgets
-from planning.services.moves import lock_request, move
+from planning.services.ledger import active_policy
+from planning.services.moves import move
 from planning.states import RequestStatus, StepStatus, StudyStatus
 
 OPEN = (StepStatus.WAITING, StepStatus.PENDING)
@@ -40,7 +42,7 @@ def start_review(*, request: CapacityRequest, by: User | None) -> None:
     """
     revision = request.current
     plan = PlanChoice.objects.get(revision=revision)
-    policy = budgets.active_policy()
+    policy = active_policy()
     balance = budgets.reserve(request=request, plan=plan, by=by)
     rules = [
         rule
@@ -101,15 +103,17 @@ def _applies(
     return amount.amount > rule.above
 
 
-def _open_next(revision: RequestRevision) -> bool:
-    """Open the lowest group that is not approved yet. Returns whether there is one."""
+def _open_next(revision: RequestRevision) -> None:
+    """Open the lowest group that is not approved yet."""
     left = ApprovalStep.objects.filter(revision=revision, status__in=OPEN).order_by("group")
     group = left.values_list("group", flat=True).first()
     if group is None:
-        return False
+        return
     for step in steps_with_facts(left.filter(group=group, status=StepStatus.WAITING)):
-        transitions.advance(step, StepStatus.PENDING, by=None, action="approval_step.opened")
-        ApprovalStep.objects.filter(pk=step.pk).update(opened_at=timezone.now())
+        opened = {"opened_at": timezone.now()}
+        transitions.advance(
+            step, StepStatus.PENDING, by=None, action="approval_step.opened", also=opened
+        )
         notify(
             deciders(step),
             "approval_step.opened",
@@ -117,7 +121,6 @@ def _open_next(revision: RequestRevision) -> bool:
             message=msg("%(request)s waits for your decision", request=str(step.revision.request)),
             url=step.revision.request.get_absolute_url(),
         )
-    return True
 
 
 def void_for_revision(
@@ -165,9 +168,8 @@ def decide(
             value=decision,
             limit=", ".join(Decision.values),
         )
-    request_id = ApprovalStep.objects.values_list("revision__request_id", flat=True).get(pk=step_id)
-    request = lock_request(request_id)
-    step = steps_with_facts(ApprovalStep.objects.all()).get(pk=step_id)
+    request = _lock_request_of(step_id)
+    step = _step_to_decide(step_id, request)
     mandate = _mandate(by, step, request)
     if request.status != RequestStatus.IN_REVIEW or step.status != StepStatus.PENDING:
         raise InvalidTransition(
@@ -186,7 +188,7 @@ def decide(
         raise InvalidTransition(msg("You have decided in this group of steps already."))
     if decision != Decision.APPROVE and not reason.strip():
         raise InputError("reason", msg("Give a reason"))
-    policy = budgets.active_policy()
+    policy = active_policy()
     if decision == Decision.APPROVE:
         _check_study(revision, policy)
 
@@ -215,7 +217,26 @@ def decide(
         _stop(step, request, StepStatus.RETURNED, RequestStatus.CHANGES_REQUESTED, by, reason)
     else:
         _stop(step, request, StepStatus.REJECTED, RequestStatus.REJECTED, by, reason)
-    step.refresh_from_db()
+    return step
+
+
+def _lock_request_of(step_id: int) -> CapacityRequest:
+    rows = CapacityRequest.objects.select_related("team", "requester", "created_by")
+    request: CapacityRequest = (
+        rows.filter(revisions__steps=step_id).select_for_update(of=("self",)).get()
+    )
+    return request
+
+
+def _step_to_decide(step_id: int, request: CapacityRequest) -> ApprovalStep:
+    """The step with its revision's other steps and all their votes: four queries, whatever the length of the chain."""
+    steps = ApprovalStep.objects.prefetch_related("votes").order_by("group", "pk")
+    step = (
+        ApprovalStep.objects.select_related("revision__plan__study")
+        .prefetch_related("revision__authors", Prefetch("revision__steps", steps))
+        .get(pk=step_id)
+    )
+    step.revision.request = request
     return step
 
 
@@ -239,17 +260,23 @@ def _check_study(revision: RequestRevision, policy: ApprovalPolicy) -> None:
 def _approve(
     step: ApprovalStep, request: CapacityRequest, *, by: User, policy: ApprovalPolicy, reason: str
 ) -> None:
-    votes = Vote.objects.filter(step=step, decision=Decision.APPROVE).count()
+    steps = {other.pk: other for other in step.revision.steps.all()}
+    votes = 1 + sum(vote.decision == Decision.APPROVE for vote in steps[step.pk].votes.all())
     if votes < step.quorum:
         return
+    decided = {"decided_at": timezone.now()}
     transitions.advance(
-        step, StepStatus.APPROVED, by=by, action="approval_step.granted", reason=reason
+        step,
+        StepStatus.APPROVED,
+        by=by,
+        action="approval_step.granted",
+        reason=reason,
+        also=decided,
     )
-    ApprovalStep.objects.filter(pk=step.pk).update(decided_at=timezone.now())
-    if _open_next(step.revision):
+    if any(other.status in OPEN for other in steps.values() if other.pk != step.pk):
+        _open_next(step.revision)
         return
     plan = step.revision.plan
-    budgets.approve_amount(request=request, plan=plan, by=by, policy=policy, reason=reason)
     move(
         request,
         RequestStatus.APPROVED,
@@ -266,6 +293,8 @@ def _approve(
         msg("%(request)s is approved", request=str(request)),
         revision=step.revision,
     )
+    # Last: what comes after the lock on the budget is what all the other approvals wait for.
+    budgets.approve_amount(request=request, plan=plan, by=by, policy=policy, reason=reason)
 
 
 def _stop(
@@ -276,8 +305,10 @@ def _stop(
     by: User,
     reason: str,
 ) -> None:
-    transitions.advance(step, step_to, by=by, action=f"approval_step.{step_to}", reason=reason)
-    ApprovalStep.objects.filter(pk=step.pk).update(decided_at=timezone.now())
+    decided = {"decided_at": timezone.now()}
+    transitions.advance(
+        step, step_to, by=by, action=f"approval_step.{step_to}", reason=reason, also=decided
+    )
     rejected = request_to == RequestStatus.REJECTED
     void_for_revision(
         revision=step.revision,

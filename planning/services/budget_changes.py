@@ -20,7 +20,7 @@ from planning.models.budgets import Bucket, Budget, BudgetChange, EntryKind, Led
 from planning.models.plans import SpendKind
 from planning.models.requests import CapacityRequest
 from planning.selectors.budgets import balance, held
-from planning.services.budgets import (
+from planning.services.ledger import (
     active_policy,
     budget_for,
     lock_budgets,

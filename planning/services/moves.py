@@ -30,9 +30,8 @@ def move(
     **facts: Any,
 ) -> None:
     """Advance `request` and note since when it is there. Raises InvalidTransition or StaleData."""
-    transitions.advance(request, to, by=by, action=action, reason=reason, **facts)
-    request.status_since = timezone.now()
-    CapacityRequest.objects.filter(pk=request.pk).update(status_since=request.status_since)
+    since = {"status_since": timezone.now()}
+    transitions.advance(request, to, by=by, action=action, reason=reason, also=since, **facts)
 
 
 def touch(request: CapacityRequest) -> None:

@@ -18,7 +18,7 @@ from core.messages import Message, msg
 from core.models import User
 from core.money import Money, minor_digits
 from core.organisation import today
-from planning.services.budgets import post_actual
+from planning.services.spending import post_actual
 from procurement.models import Asset, Invoice, InvoiceLine, PurchaseOrder, PurchasingPolicy
 from procurement.selectors.progress import invoice_source, line_progress
 from procurement.serials import fold

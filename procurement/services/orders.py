@@ -20,7 +20,7 @@ from core.organisation import quarter_at, today
 from core.sequences import next_number
 from planning.models import LedgerEntry
 from planning.models.budgets import Bucket
-from planning.services.budgets import commit, release_commitment
+from planning.services.spending import commit, release_commitment
 from procurement.models import Award, OrderLine, OrderRevision, PurchaseOrder
 from procurement.models.orders import terms_hash
 from procurement.selectors.progress import invoice_ids, invoice_source, line_progress, open_invoices

@@ -13,13 +13,13 @@ from core.roles import Role
 from planning.models import ApprovalLimit, ApprovalPolicy, Budget, CapacityRequest, Study
 from planning.models.budgets import EntryKind, LedgerEntry
 from planning.selectors.budgets import held
-from planning.services import approvals, budgets, plans, requests
-from planning.services.budgets import budget_for
+from planning.services import approvals, plans, requests, spending
+from planning.services.ledger import budget_for
 from planning.services.policy_presets import load_policy
 from planning.states import RequestStatus, StudyStatus
 from tests.factories import MembershipFactory, OrganisationFactory, TeamFactory, UserFactory
 
-__all__ = ["ApprovalLimit", "ApprovalPolicy", "Money", "TeamFactory", "approvals", "budgets"]
+__all__ = ["ApprovalLimit", "ApprovalPolicy", "Money", "TeamFactory", "approvals", "spending"]
 
 LORA = {"model": "llama-3.1-8b", "tokens": "300M"}
 

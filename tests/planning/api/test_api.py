@@ -253,7 +253,7 @@ def test_budgets_by_api(w):
 
 def test_spending_is_posted_by_finance(w):
     found = builders.approved(w)
-    builders.budgets.commit(
+    builders.spending.commit(
         request_id=found.pk,
         amount=builders.Money(Decimal(1000), "CNY"),
         source="order:1",

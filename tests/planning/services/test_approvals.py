@@ -4,16 +4,18 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from core.audit import trail
 from core.errors import InputError, InvalidTransition, NotPermitted, StaleData
-from core.models import AuditEntry, ExchangeRate, Notice
+from core.models import AuditEntry, ExchangeRate, Notice, User
 from core.organisation import today
 from core.roles import Role
 from planning.models import ApprovalLimit, ApprovalRule, ApprovalStep, PlanChoice, Vote
 from planning.selectors.approvals import differences, inbox, last_approved
 from planning.services import approvals, requests
-from planning.services.budgets import OverBudget
+from planning.services.ledger import OverBudget
 from planning.states import RequestStatus
 from tests.planning import builders
 
@@ -358,3 +360,17 @@ def test_a_plan_without_a_price_cannot_be_chosen(w):
     with pytest.raises(InputError, match="no price"):
         builders.choose(request, builders.study(request, amount=None))
     assert not PlanChoice.objects.exists()
+
+
+def test_an_approval_asks_the_database_little_and_nothing_but_sums_and_entries_under_the_lock():
+    w = builders.world()
+    builders.fund(w, "5000")
+    step = builders.in_review(w).current.steps.get()
+    lead = User.objects.get(pk=w.lead.pk)
+    with CaptureQueriesContext(connection) as queries:
+        approvals.decide(step_id=step.pk, decision="approve", by=lead, seen_hash=step.content_hash)
+    asked = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
+    assert len(asked) <= 23
+    locked = max(n for n, sql in enumerate(asked) if sql.startswith('SELECT "planning_budget"'))
+    assert [sql.split(" ")[0] for sql in asked[locked + 1 :]] == ["SELECT", "INSERT"]
+    assert all('"planning_ledgerentry"' in sql for sql in asked[locked + 1 :])

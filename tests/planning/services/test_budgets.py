@@ -12,8 +12,8 @@ from core.organisation import today
 from planning import tasks
 from planning.models import Budget, LedgerEntry
 from planning.selectors.budgets import balance
-from planning.services import budget_changes, budgets, requests
-from planning.services.budgets import AlreadyPosted, OverBudget
+from planning.services import budget_changes, budgets, requests, spending
+from planning.services.ledger import AlreadyPosted, OverBudget
 from planning.services.ledger_proof import prove_ledger
 from tests.planning import builders
 
@@ -43,9 +43,9 @@ def test_money_moves_from_asked_for_to_spent_and_counts_once(w):
     assert sums(budget) == ("2000", "1000", "0", "0", "0", "2000")
     builders.vote(request, w.lead)
     assert sums(budget) == ("2000", "0", "1000", "0", "0", "1000")
-    budgets.commit(request_id=request.pk, amount=cny("900"), source="order:1", by=w.procurement)
+    spending.commit(request_id=request.pk, amount=cny("900"), source="order:1", by=w.procurement)
     assert sums(budget) == ("2000", "0", "100", "900", "0", "1000")
-    budgets.post_actual(request_id=request.pk, amount=cny("500"), source="invoice:1", by=w.finance)
+    spending.post_actual(request_id=request.pk, amount=cny("500"), source="invoice:1", by=w.finance)
     assert sums(budget) == ("2000", "0", "100", "400", "500", "1000")
     requests.start_sourcing(request_id=request.pk, by=w.procurement)
     requests.record_fulfilment(request_id=request.pk, accepted=8, by=None)
@@ -55,10 +55,12 @@ def test_money_moves_from_asked_for_to_spent_and_counts_once(w):
 
 def test_the_same_document_is_posted_once(w):
     request = builders.approved(w)
-    budgets.commit(request_id=request.pk, amount=cny("400"), source="order:1", by=w.procurement)
+    spending.commit(request_id=request.pk, amount=cny("400"), source="order:1", by=w.procurement)
     with pytest.raises(AlreadyPosted):
-        budgets.commit(request_id=request.pk, amount=cny("400"), source="order:1", by=w.procurement)
-    budgets.commit(
+        spending.commit(
+            request_id=request.pk, amount=cny("400"), source="order:1", by=w.procurement
+        )
+    spending.commit(
         request_id=request.pk, amount=cny("-100"), source="order:1", revision=1, by=w.procurement
     )
     assert builders.held_sums(request)["committed"] == 300
@@ -69,7 +71,7 @@ def test_an_order_in_another_currency_keeps_amount_rate_and_date(w):
         base="USD", quote="CNY", rate=Decimal("7.25"), as_of=today(), source="test"
     )
     request = builders.approved(w)
-    entry = budgets.commit(
+    entry = spending.commit(
         request_id=request.pk,
         amount=Money(Decimal("100"), "USD"),
         source="order:1",
@@ -83,7 +85,9 @@ def test_an_order_in_another_currency_keeps_amount_rate_and_date(w):
 def test_two_lines_of_one_order_are_tested_as_their_sum(w):
     request = builders.approved(w, "100")
     with pytest.raises(OverBudget):
-        budgets.commit(request_id=request.pk, amount=cny("120"), source="order:1", by=w.procurement)
+        spending.commit(
+            request_id=request.pk, amount=cny("120"), source="order:1", by=w.procurement
+        )
     assert not LedgerEntry.objects.filter(kind="committed").exists()
 
 
@@ -91,8 +95,8 @@ def test_spent_money_is_not_counted_twice_against_a_new_request(w):
     budget = builders.fund(w, "20")
     first = builders.in_review(w, "11")
     builders.vote(first, w.lead)
-    budgets.commit(request_id=first.pk, amount=cny("11"), source="order:1", by=w.procurement)
-    budgets.post_actual(request_id=first.pk, amount=cny("11"), source="invoice:1", by=w.finance)
+    spending.commit(request_id=first.pk, amount=cny("11"), source="order:1", by=w.procurement)
+    spending.post_actual(request_id=first.pk, amount=cny("11"), source="invoice:1", by=w.finance)
     second = builders.in_review(w, "5")
     builders.vote(second, w.lead)
     assert balance(budget).available == 4
@@ -100,7 +104,7 @@ def test_spent_money_is_not_counted_twice_against_a_new_request(w):
 
 def test_an_open_order_leaves_nothing_for_the_next(w):
     first = builders.approved(w, "100")
-    budgets.commit(request_id=first.pk, amount=cny("100"), source="order:1", by=w.procurement)
+    spending.commit(request_id=first.pk, amount=cny("100"), source="order:1", by=w.procurement)
     second = builders.in_review(w, "1")
     assert balance(Budget.objects.get()).available == 0
     with pytest.raises(OverBudget):
@@ -110,18 +114,18 @@ def test_an_open_order_leaves_nothing_for_the_next(w):
 def test_more_than_ordered_is_not_spent_beyond_the_tolerance(w):
     request = builders.approved(w, "100")
     with pytest.raises(InputError):
-        budgets.post_actual(
+        spending.post_actual(
             request_id=request.pk, amount=cny("1"), source="invoice:0", by=w.finance
         )
-    budgets.commit(request_id=request.pk, amount=cny("100"), source="order:1", by=w.procurement)
+    spending.commit(request_id=request.pk, amount=cny("100"), source="order:1", by=w.procurement)
     with pytest.raises(InputError) as caught:
-        budgets.post_actual(
+        spending.post_actual(
             request_id=request.pk, amount=cny("102.01"), source="invoice:1", by=w.finance
         )
     assert caught.value.limit == Decimal("102.00")
-    budgets.post_actual(request_id=request.pk, amount=cny("102"), source="invoice:1", by=w.finance)
+    spending.post_actual(request_id=request.pk, amount=cny("102"), source="invoice:1", by=w.finance)
     with pytest.raises(InputError):
-        budgets.post_actual(
+        spending.post_actual(
             request_id=request.pk, amount=cny("0.1"), source="invoice:2", by=w.finance
         )
 
@@ -132,25 +136,27 @@ def test_more_than_ordered_is_not_spent_beyond_the_tolerance(w):
 def test_only_procurement_commits(w, who):
     request = builders.approved(w)
     with pytest.raises(NotPermitted):
-        budgets.commit(request_id=request.pk, amount=cny("1"), source="order:1", by=getattr(w, who))
+        spending.commit(
+            request_id=request.pk, amount=cny("1"), source="order:1", by=getattr(w, who)
+        )
 
 
 def test_an_order_needs_an_approved_request(w):
     request = builders.in_review(w)
     with pytest.raises(DomainError, match="approved"):
-        budgets.commit(request_id=request.pk, amount=cny("1"), source="order:1", by=w.procurement)
+        spending.commit(request_id=request.pk, amount=cny("1"), source="order:1", by=w.procurement)
 
 
 def test_a_standing_order_stops_cancel_and_revise(w):
     request = builders.approved(w)
-    budgets.commit(request_id=request.pk, amount=cny("1000"), source="order:1", by=w.procurement)
+    spending.commit(request_id=request.pk, amount=cny("1000"), source="order:1", by=w.procurement)
     for attempt in (
         lambda: requests.cancel_request(request_id=request.pk, by=w.cto, reason="x"),
         lambda: requests.revise(request_id=request.pk, by=w.requester, reason="x"),
     ):
         with pytest.raises(InvalidTransition, match="order"):
             attempt()
-    budgets.release_commitment(
+    spending.release_commitment(
         request_id=request.pk,
         amount=cny("1000"),
         source="order:1",
@@ -179,7 +185,7 @@ def test_an_order_of_the_next_quarter_takes_its_money_along(time_machine):
     w = builders.world()
     request = builders.approved(w)
     time_machine.move_to("2027-01-04T04:00:00Z")
-    budgets.commit(request_id=request.pk, amount=cny("800"), source="order:1", by=w.procurement)
+    spending.commit(request_id=request.pk, amount=cny("800"), source="order:1", by=w.procurement)
 
     old, new = Budget.objects.order_by("fiscal_year")
     assert sums(old) == ("200", "0", "200", "0", "0", "0")
@@ -193,7 +199,7 @@ def test_closing_a_quarter_carries_what_is_promised_and_lets_the_rest_lapse(time
     builders.fund(w, "500")
     request = builders.approved(w)
     builders.in_review(w, "300")
-    budgets.commit(request_id=request.pk, amount=cny("600"), source="order:1", by=w.procurement)
+    spending.commit(request_id=request.pk, amount=cny("600"), source="order:1", by=w.procurement)
     budget = Budget.objects.get()
     with pytest.raises(DomainError, match="still runs"):
         budget_changes.close_budget(budget_id=budget.pk, by=w.finance)
@@ -271,8 +277,8 @@ def test_a_reversal_mirrors_the_whole_posting_by_another_person(w):
 
 def test_reversing_an_invoice_restores_the_commitment(w):
     request = builders.approved(w)
-    budgets.commit(request_id=request.pk, amount=cny("1000"), source="order:1", by=w.procurement)
-    (entry,) = budgets.post_actual(
+    spending.commit(request_id=request.pk, amount=cny("1000"), source="order:1", by=w.procurement)
+    (entry,) = spending.post_actual(
         request_id=request.pk, amount=cny("700"), source="invoice:1", by=w.finance
     )
     budget_changes.reverse(entry_id=entry.pk, reason="wrong order", by=w.finance2)

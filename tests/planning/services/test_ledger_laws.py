@@ -13,7 +13,7 @@ from core.errors import DomainError
 from core.money import Money
 from planning.models import Budget, CapacityRequest, LedgerEntry
 from planning.selectors.budgets import balances
-from planning.services import budget_changes, budgets, requests
+from planning.services import budget_changes, requests, spending
 from planning.services.ledger_proof import prove_ledger
 from tests.planning import builders
 
@@ -69,13 +69,13 @@ def play(w: builders.World, number: int, action: str, amount: Decimal) -> None:
         requests.start_sourcing(request_id=pk, by=w.procurement)
         requests.record_fulfilment(request_id=pk, accepted=8, by=None)
     elif action == "commit":
-        budgets.commit(request_id=pk, amount=money, source=f"order:{number}", by=w.procurement)
+        spending.commit(request_id=pk, amount=money, source=f"order:{number}", by=w.procurement)
     elif action == "uncommit":
-        budgets.release_commitment(
+        spending.release_commitment(
             request_id=pk, amount=money, source=f"cut:{number}", by=w.procurement, reason="r"
         )
     elif action == "invoice":
-        budgets.post_actual(request_id=pk, amount=money, source=f"invoice:{number}", by=w.finance)
+        spending.post_actual(request_id=pk, amount=money, source=f"invoice:{number}", by=w.finance)
 
 
 @settings(max_examples=25, deadline=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
@@ -16,7 +17,7 @@ from core.money import Money
 from core.organisation import today
 from planning.models import Budget, CapacityRequest, Delegation, LedgerEntry, Vote
 from planning.selectors.budgets import balance
-from planning.services import approvals, budgets
+from planning.services import approvals, spending
 from planning.services.ledger_proof import prove_ledger
 from tests.planning import builders
 
@@ -29,15 +30,9 @@ def together(*calls: Callable[[], object]) -> list[str]:
     results = [""] * len(calls)
 
     def run(index: int, call: Callable[[], object]) -> None:
-        try:
-            connection.ensure_connection()
-            gate.wait()
-            call()
-            results[index] = "ok"
-        except DomainError as error:
-            results[index] = error.code
-        finally:
-            connection.close()
+        connection.ensure_connection()
+        gate.wait()
+        results[index] = outcome(call)
 
     threads = [threading.Thread(target=run, args=(index, call)) for index, call in enumerate(calls)]
     for thread in threads:
@@ -45,6 +40,17 @@ def together(*calls: Callable[[], object]) -> list[str]:
     for thread in threads:
         thread.join()
     return results
+
+
+def outcome(call: Callable[[], object]) -> str:
+    """`ok`, or the code of the refusal; on a connection of its own."""
+    try:
+        call()
+    except DomainError as error:
+        return error.code
+    finally:
+        connection.close()
+    return "ok"
 
 
 def approval(request: CapacityRequest, by) -> Callable[[], object]:
@@ -86,6 +92,24 @@ def test_of_many_concurrent_approvals_exactly_those_that_fit_succeed():
     assert prove_ledger() == []
 
 
+def test_two_hundred_approvals_at_once_against_money_for_a_hundred():
+    w = builders.world()
+    budget = builders.fund(w, "10000")
+    requests = [builders.in_review(w, "100") for _ in range(200)]
+    calls = [approval(request, w.lead) for request in requests]
+
+    # forty connections at a time: more than a server has workers
+    with ThreadPoolExecutor(40) as pool:
+        results = list(pool.map(outcome, calls))
+
+    assert Counter(results) == {"ok": 100, "over_budget": 100}
+    found = balance(budget)
+    assert (found.approved, found.reserved, found.available) == (10000, 10000, 0)
+    assert CapacityRequest.objects.filter(status="approved").count() == 100
+    assert Notice.objects.filter(event="request.approved").count() == 100
+    assert prove_ledger() == []
+
+
 def test_the_same_step_decided_twice_at_once_counts_once():
     w = builders.world()
     builders.fund(w, "5000")
@@ -107,7 +131,7 @@ def test_one_order_posted_twice_at_once_commits_once():
     amount = Money(Decimal(400), "CNY")
 
     results = together(*[
-        lambda: budgets.commit(request_id=request.pk, amount=amount, source="order:1", by=w.procurement)
+        lambda: spending.commit(request_id=request.pk, amount=amount, source="order:1", by=w.procurement)
     ] * 2)  # fmt: skip
 
     assert sorted(results) == ["already_posted", "ok"]

@@ -9,7 +9,7 @@ import pytest
 from core.errors import InputError, NotPermitted, StaleData
 from core.models import ExchangeRate
 from core.organisation import today
-from planning.services.budgets import OverBudget
+from planning.services.ledger import OverBudget
 from procurement.selectors.comparison import compare
 from procurement.services import (
     awards,

@@ -1,0 +1,287 @@
+"""Orders and invoices against a request: what was approved is used up first, and what is spent was ordered before."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import QuerySet, Sum
+
+from core.audit import record
+from core.errors import DomainError, InputError, NotPermitted
+from core.messages import msg
+from core.models import User
+from core.money import Money, round_amount
+from core.organisation import quarter_at
+from planning import policies
+from planning.models.budgets import Bucket, Budget, EntryKind, LedgerEntry
+from planning.models.plans import PlanChoice, SpendKind
+from planning.models.requests import CapacityRequest
+from planning.selectors.budgets import balance
+from planning.services.ledger import (
+    active_policy,
+    budget_for,
+    in_currency,
+    lock_standing,
+    over_budget,
+    post,
+)
+from planning.services.moves import lock_request
+from planning.states import RequestStatus
+
+
+@transaction.atomic
+def commit(
+    *, request_id: int, amount: Money, source: str, by: User | None, revision: int = 0
+) -> LedgerEntry:
+    """Commit an order (or the signed change of one: same `source`, next `revision`) to this quarter's budget.
+
+    The firm reservation is used up first; where it stands in an earlier quarter, its money is carried over with it.
+    Raises OverBudget, AlreadyPosted, InvalidTransition (not approved) or NotPermitted.
+    """
+    request = lock_request(request_id)
+    plan = _plan_of(request)
+    budget = budget_for(team=request.team, quarter=quarter_at(), kind=plan.spend_kind)
+    _require_procurement(by, budget)
+    _require_sourced(request)
+    budgets, standing = lock_standing(
+        request, [Bucket.APPROVED, Bucket.COMMITTED], also=[budget.pk]
+    )
+    firm, ordered = standing[Bucket.APPROVED], standing[Bucket.COMMITTED]
+    budget = budgets[budget.pk]
+    due, rate = in_currency(amount, budget.currency)
+    if due.amount == 0:
+        raise InputError("amount", msg("The amount of an order must not be 0"), value=amount.amount)
+    if due.amount < 0 and -due.amount > sum(ordered.values(), Decimal(0)):
+        raise InputError(
+            "amount",
+            msg("%(amount)s is more than what is ordered", amount=str(amount)),
+            value=amount.amount,
+        )
+    rest = max(due.amount, Decimal(0))
+    for budget_id, reserved in sorted(firm.items()):
+        if rest <= 0:
+            break
+        rest -= _use_up(
+            request,
+            budgets[budget_id],
+            budget,
+            reserved,
+            rest,
+            source=source,
+            revision=revision,
+            by=by,
+        )
+    available = balance(budget).available
+    # What was firmly reserved was granted; only an order above it needs money that is still free.
+    if rest > 0 and due.amount > available:
+        raise over_budget(budget, available, due.amount)
+    entry = post(
+        budget=budget,
+        kind=EntryKind.COMMITTED,
+        bucket=Bucket.COMMITTED,
+        amount=due.amount,
+        source=source,
+        revision=revision,
+        request=request,
+        original=amount,
+        rate=rate,
+        by=by,
+    )
+    record("budget.committed", on=budget, by=by, request=request.pk, amount=str(due), source=source)
+    return entry
+
+
+def _use_up(
+    request: CapacityRequest,
+    home: Budget,
+    target: Budget,
+    standing: Decimal,
+    wanted: Decimal,
+    *,
+    source: str,
+    revision: int,
+    by: User | None,
+) -> Decimal:
+    """Release up to `wanted` (target's currency) of a firm reservation, carrying its money to `target`. Returns it."""
+    common = {"source": source, "revision": revision, "request": request, "by": by}
+    in_target, rate = in_currency(Money(standing, home.currency), target.currency)
+    if in_target.amount <= wanted:
+        taken, used = standing, in_target.amount
+    else:
+        used = wanted
+        taken = in_currency(Money(wanted, target.currency), home.currency)[0].amount
+    post(budget=home, kind=EntryKind.RELEASED, bucket=Bucket.APPROVED, amount=-taken, **common)
+    if home.pk != target.pk:
+        original = Money(taken, home.currency)
+        post(budget=home, kind=EntryKind.CARRIED, bucket=Bucket.ALLOTTED, amount=-taken,
+             original=-original, **common)  # fmt: skip
+        post(budget=target, kind=EntryKind.CARRIED, bucket=Bucket.ALLOTTED, amount=used,
+             original=original, rate=rate, **common)  # fmt: skip
+    return used
+
+
+@transaction.atomic
+def release_commitment(
+    *, request_id: int, amount: Money, source: str, by: User | None, revision: int = 0, reason: str
+) -> None:
+    """Take back part of what is ordered (a cancelled order, a short-closed line). Raises InputError above it."""
+    request = lock_request(request_id)
+    budgets, standing = lock_standing(request, [Bucket.COMMITTED])
+    for budget in budgets.values():
+        _require_procurement(by, budget)
+    _take_back(
+        request,
+        budgets,
+        standing[Bucket.COMMITTED],
+        amount,
+        source=source,
+        revision=revision,
+        by=by,
+        reason=reason,
+    )
+
+
+def _take_back(
+    request: CapacityRequest,
+    budgets: dict[int, Budget],
+    standing: dict[int, Decimal],
+    amount: Money,
+    *,
+    source: str,
+    revision: int,
+    by: User | None,
+    reason: str,
+    bucket: str = Bucket.COMMITTED,
+    partial: bool = False,
+) -> Money:
+    """Release `amount` of `bucket`, oldest budget first. Returns what could not be released (`partial` only)."""
+    rest = amount
+    for budget_id, found in sorted(standing.items()):
+        if rest.amount <= 0:
+            break
+        budget = budgets[budget_id]
+        wanted, _rate = in_currency(rest, budget.currency)
+        taken = min(wanted.amount, found)
+        post(
+            budget=budget,
+            kind=EntryKind.RELEASED,
+            bucket=bucket,
+            amount=-taken,
+            source=source,
+            revision=revision,
+            request=request,
+            by=by,
+            reason=reason,
+        )
+        back, _rate = in_currency(Money(wanted.amount - taken, budget.currency), amount.currency)
+        rest = back
+    if rest.amount > 0 and not partial:
+        raise InputError(
+            "amount",
+            msg("%(amount)s is more than what is ordered", amount=str(amount)),
+            value=amount.amount,
+        )
+    return rest
+
+
+@transaction.atomic
+def post_actual(
+    *, request_id: int, amount: Money, source: str, by: User | None, revision: int = 0
+) -> list[LedgerEntry]:
+    """Post what was spent (an invoice, a cloud bill): the commitment shrinks by it, so that it counts once.
+
+    Cloud spend without an order draws on the firm reservation. Raises InputError when all actuals together would
+    exceed what was ordered by more than the policy's tolerance.
+    """
+    request = lock_request(request_id)
+    plan = _plan_of(request)
+    if by is not None and not policies.can_keep_budgets(by):
+        raise NotPermitted(on=request)
+    if amount.amount <= 0:
+        raise InputError(
+            "amount", msg("The amount spent must be above 0"), value=amount.amount, limit="> 0"
+        )
+    buckets = [Bucket.COMMITTED, *([Bucket.APPROVED] if plan.spend_kind == SpendKind.CLOUD else [])]
+    home = budget_for(team=request.team, quarter=quarter_at(), kind=plan.spend_kind)
+    budgets, standing = lock_standing(request, buckets, also=[home.pk])
+    target = budgets[min((pk for found in standing.values() for pk in found), default=home.pk)]
+    spent, rate = in_currency(amount, target.currency)
+    promised, before = _promised(request, buckets, target.currency)
+    ceiling = round_amount(promised * (1 + active_policy().actual_tolerance), target.currency)
+    if before + spent.amount > ceiling:
+        raise InputError(
+            "amount",
+            msg(
+                "%(amount)s would bring what was spent to %(sum)s; ordered are %(limit)s",
+                amount=str(spent),
+                sum=str(Money(before + spent.amount, target.currency)),
+                limit=str(Money(ceiling, target.currency)),
+            ),
+            value=amount.amount,
+            limit=ceiling,
+        )
+    rest = spent
+    for bucket in buckets:
+        if rest.amount > 0:
+            rest = _take_back(
+                request, budgets, standing[bucket], rest, source=source, revision=revision, by=by,
+                reason="", bucket=bucket, partial=True,
+            )  # fmt: skip
+    entry = post(
+        budget=target,
+        kind=EntryKind.ACTUAL,
+        bucket=Bucket.ACTUAL,
+        amount=spent.amount,
+        source=source,
+        revision=revision,
+        request=request,
+        original=amount,
+        rate=rate,
+        by=by,
+    )
+    record("budget.spent", on=target, by=by, request=request.pk, amount=str(spent), source=source)
+    return [entry]
+
+
+def _promised(
+    request: CapacityRequest, buckets: list[Bucket], currency: str
+) -> tuple[Decimal, Decimal]:
+    """(what was promised, what was spent of it), in `currency`. What an invoice used up of a promise still counts."""
+    entries: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(request=request)
+    spending = entries.filter(bucket=Bucket.ACTUAL)
+    promises = entries.filter(bucket__in=buckets).exclude(source__in=spending.values("source"))
+    return _total(promises, currency), _total(spending, currency)
+
+
+def _total(entries: QuerySet[LedgerEntry], currency: str) -> Decimal:
+    rows = entries.order_by().values_list("budget__currency").annotate(total=Sum("amount"))
+    return sum(
+        (in_currency(Money(Decimal(total), own), currency)[0].amount for own, total in rows),
+        Decimal(0),
+    )
+
+
+def _plan_of(request: CapacityRequest) -> PlanChoice:
+    plan = PlanChoice.objects.filter(
+        revision__request=request, revision__number=request.revision_number
+    ).first()
+    if plan is None:
+        raise DomainError(msg("%(request)s has no chosen plan", request=str(request)))
+    return plan
+
+
+def _require_procurement(by: User | None, budget: Budget) -> None:
+    if by is not None and not policies.can_commit(by, budget):
+        raise NotPermitted(on=budget)
+
+
+def _require_sourced(request: CapacityRequest) -> None:
+    if request.status not in (RequestStatus.APPROVED, RequestStatus.SOURCING):
+        raise DomainError(
+            msg(
+                "%(request)s is in state %(state)s: only an approved request may be ordered",
+                request=str(request),
+                state=str(request.status),
+            )
+        )
