@@ -34,6 +34,7 @@ app.conf.beat_schedule = {
     "heartbeat": {"task": "core.tasks.heartbeat", "schedule": 30.0},
     "sweep-stuck-jobs": {"task": "core.tasks.sweep_jobs", "schedule": 20.0},
     "ensure-reviews": {"task": "planning.tasks.ensure_reviews", "schedule": 60.0},
+    "outdate-studies": {"task": "planning.tasks.outdate_studies", "schedule": 600.0},
     "freeze-ended-quarters": {"task": "procurement.tasks.freeze_ended_quarters", "schedule": 600.0},
     "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
     "close-due-rfqs": {"task": "procurement.tasks.close_due_rfqs", "schedule": 60.0},

@@ -192,3 +192,28 @@ class FrozenColumns(Operation):
 
     def describe(self) -> str:
         return f"Freeze {', '.join(self.columns)} of {self.table} once {self.once} is set"
+
+
+class ThawColumns(FrozenColumns):
+    """Take the guard of :class:`FrozenColumns` away, so that the table may be altered; put it back afterwards."""
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        super().database_backwards(app_label, schema_editor, from_state, to_state)
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        super().database_forwards(app_label, schema_editor, from_state, to_state)
+
+    def describe(self) -> str:
+        return f"Thaw {', '.join(self.columns)} of {self.table}"

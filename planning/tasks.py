@@ -12,7 +12,7 @@ from core.organisation import NotSetUp
 from planning.models.reviews import ReviewReport
 from planning.models.studies import StudyBrief
 from planning.review_report import render_report, report_name
-from planning.services import briefs, reviews, studies
+from planning.services import briefs, freshness, reviews, studies
 from planning.services.budgets import expire_reservation, expiring_requests
 from planning.services.ledger_proof import prove_and_alarm
 from planning.study_brief import brief_name
@@ -50,6 +50,12 @@ def render_review(job: Job, progress: Progress, report_id: int) -> None:
     content = render_report(report)
     progress(90, msg("Keeping the document"))
     reviews.attach_report(report_id=report.pk, content=content, name=report_name(report))
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def outdate_studies() -> int:
+    """Mark studies whose prices, figures or rates moved. Harmless to repeat."""
+    return freshness.outdate_studies()
 
 
 @job_task

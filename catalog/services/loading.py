@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from catalog import reference
+from catalog import changes, reference
 from catalog.models import (
     Accelerator,
     CloudOffer,
@@ -63,6 +63,8 @@ def load_reference() -> LoadReport:
     _load_offers(report)
     _load_street_prices(report)
     _load_rates(report)
+    if report.changed:
+        changes.tell()
     return report
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.files.base import File
 from django.db import IntegrityError, transaction
 
-from catalog import policies
+from catalog import changes, policies
 from catalog.models import CloudOffer, OfferPrice, PriceImport, PriceRecord
 from catalog.services.price_rows import ADD, COLUMNS, REFUSED, UNCHANGED, Fate, plan
 from core.audit import record
@@ -94,6 +94,7 @@ def apply_import(*, pk: int, by: User, seen: int | None = None) -> PriceImport:
     if shown.choices is not None:
         raise InputError("encoding", msg("Choose the encoding first"))
     _save(shown.fates)
+    changes.tell()
     row.counts = shown.counts
     row.save(update_fields=["counts"])
     advance(
@@ -126,6 +127,7 @@ def add_price(
     if fate.fate == UNCHANGED:
         return None, False
     _save([fate])
+    changes.tell()
     record("price.added", on=fate.price, by=by, source=fate.price.source)
     return fate.price, True
 

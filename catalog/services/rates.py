@@ -8,7 +8,7 @@ from decimal import Decimal
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from catalog import policies
+from catalog import changes, policies
 from core.audit import record
 from core.errors import InputError
 from core.messages import msg
@@ -82,4 +82,5 @@ def add_rate(
     except IntegrityError as error:
         raise InputError("as_of", msg("Someone added a rate for this day just now")) from error
     record("exchange_rate.added", on=row, by=by, rate=str(rate), as_of=as_of.isoformat())
+    changes.tell()
     return row

@@ -10,6 +10,7 @@ from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import models, transaction
 
 from catalog import policies
+from catalog.changes import tell
 from catalog.models import (
     Accelerator,
     AcceleratorSpec,
@@ -150,6 +151,7 @@ def correct(
         source=source,
         changes={name: [getattr(current, name), value] for name, value in changed.items()},
     )
+    tell()
     return row
 
 

@@ -64,9 +64,10 @@ class StudyDetailSerializer(StudySerializer):
     """With the result (docs/study-schema.md), messages in the caller's language; null until it is ready."""
 
     result = serializers.SerializerMethodField()
+    preview = serializers.DictField(allow_null=True, read_only=True)  # first plans while it runs
 
     class Meta(StudySerializer.Meta):
-        fields = [*StudySerializer.Meta.fields, "result"]
+        fields = [*StudySerializer.Meta.fields, "preview", "result"]
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, study: Study) -> Any:

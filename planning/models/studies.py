@@ -32,7 +32,7 @@ class MarketSnapshot(models.Model):
 class StudyQuerySet(models.QuerySet["Study"]):
     def light(self) -> StudyQuerySet:
         """Without the large columns, for lists."""
-        return self.defer("result", "inputs")
+        return self.defer("result", "inputs", "preview")
 
     def visible_to(self, user: User) -> StudyQuerySet:
         """Studies of the requests that `user` may see."""
@@ -41,8 +41,14 @@ class StudyQuerySet(models.QuerySet["Study"]):
         )
 
 
+# A study that still answers for its inputs; one that is out of date or superseded never does again.
+ANSWERS = (
+    StudyStatus.DRAFT, StudyStatus.RUNNING, StudyStatus.READY, StudyStatus.PUBLISHED, StudyStatus.FAILED,
+)  # fmt: skip
+
+
 class Study(models.Model):
-    """One computation: inputs, and what came out. The same inputs twice are one row.
+    """One computation: inputs, and what came out. The same inputs twice are one row, as long as it answers for them.
 
     `result["plans"]` is a list of objects that :func:`planning.services.plans.choose_plan` reads; each has ``key``,
     ``accelerator_slug``, ``cards``, ``servers`` (or null), ``mode`` (planning.economics.types.PaymentMode or
@@ -68,6 +74,7 @@ class Study(models.Model):
     inputs_hash = models.CharField(max_length=64)
     result = models.JSONField(null=True, blank=True)
     result_hash = models.CharField(max_length=64, blank=True)
+    preview = models.JSONField(null=True, blank=True)  # first ranked plans, while it runs
     error = models.JSONField(default=dict, blank=True)  # a core.messages.Message
     catalogue_date = models.DateField(_("prices as of"), null=True, blank=True)
     constants_version = models.CharField(max_length=40, blank=True)
@@ -84,7 +91,9 @@ class Study(models.Model):
         ordering = ["-created_at", "-id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["revision", "inputs_hash"], name="study_once_per_inputs"
+                fields=["revision", "inputs_hash"],
+                condition=models.Q(status__in=ANSWERS),
+                name="study_once_per_inputs",
             )
         ]
 

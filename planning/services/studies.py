@@ -27,7 +27,7 @@ from planning.estimators.types import (
     StateSpace,
 )
 from planning.models.requests import RequestRevision
-from planning.models.studies import MarketSnapshot, Study
+from planning.models.studies import ANSWERS, MarketSnapshot, Study
 from planning.places import country_of_zone
 from planning.services.estimates import catalogue
 from planning.services.snapshots import snapshot
@@ -97,6 +97,7 @@ def request_study(*, revision_id: int, by: User | None) -> Study:
     study, created = Study.objects.get_or_create(
         revision=revision,
         inputs_hash=content_hash(pinned),
+        status__in=ANSWERS,  # what is out of date or superseded stays that, and a new study stands beside it
         defaults={
             "inputs": pinned,
             "snapshot": market,
@@ -224,6 +225,7 @@ def compute(*, study_id: int, progress: Progress) -> None:
             inputs.setting,
             progress,
             snapshot_hash=study.inputs["snapshot"],
+            first=lambda found: show_first(study_id=study_id, preview=found),
         )
         progress(95, msg("Storing the result"))
     except JobCancelled:
@@ -235,6 +237,11 @@ def compute(*, study_id: int, progress: Progress) -> None:
     finish_study(study_id=study_id, result=result)
 
 
+def show_first(*, study_id: int, preview: dict[str, Any]) -> None:
+    """Keep the first ranked plans for who waits; nothing is decided on them and the result replaces them."""
+    Study.objects.filter(pk=study_id, status=StudyStatus.RUNNING).update(preview=preview)
+
+
 @transaction.atomic
 def finish_study(*, study_id: int, result: dict[str, Any]) -> Study:
     """Store the result, once: a second delivery finds it there and changes nothing. Earlier studies of the same
@@ -243,11 +250,15 @@ def finish_study(*, study_id: int, result: dict[str, Any]) -> Study:
     if study.result is not None or study.status != StudyStatus.RUNNING:
         return study
     study.result, study.result_hash = result, content_hash(result)
-    study.finished_at = timezone.now()
-    study.save(update_fields=["result", "result_hash", "finished_at"])
+    study.finished_at, study.preview = timezone.now(), None
+    study.save(update_fields=["result", "result_hash", "finished_at", "preview"])
     team = study.revision.request.team
     transitions.advance(study, StudyStatus.READY, by=None, action="study.finished", team=team,
                         result_hash=study.result_hash, plans=len(result["plans"]))  # fmt: skip
+    if request_changed(study):
+        transitions.advance(
+            study, StudyStatus.STALE, by=None, action="study.outdated", team=team, cause="request"
+        )
     older = Study.objects.filter(
         revision=study.revision_id,
         status__in=[StudyStatus.READY, StudyStatus.PUBLISHED, StudyStatus.STALE],
@@ -258,6 +269,14 @@ def finish_study(*, study_id: int, result: dict[str, Any]) -> Study:
             one, StudyStatus.SUPERSEDED, by=None, action="study.superseded", team=team
         )
     return study
+
+
+def request_changed(study: Study) -> bool:
+    """Whether the request says something else now than when `study` was made."""
+    try:
+        return bool(request_json(study_request(study.revision)) != study.inputs["request"])
+    except DomainError:
+        return True
 
 
 @transaction.atomic

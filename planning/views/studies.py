@@ -18,11 +18,12 @@ from core.errors import InputError
 from core.files import download
 from core.forms import refuse
 from core.http import SignedInRequest
-from planning import policies, study_tables
+from planning import policies, study_changes, study_tables
 from planning.forms.studies import WhatIfForm
 from planning.models import CapacityRequest, Study
-from planning.services import briefs, plans, studies
+from planning.services import briefs, freshness, plans, studies
 from planning.services.plans import USABLE
+from planning.states import StudyStatus
 from planning.workloads import WorkloadErrors
 
 PAGE = 25
@@ -60,10 +61,16 @@ def study_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Progress while it runs, then the result."""
     study = visible_study(request, pk)
     context = _context(request, study)
-    template = "planning/study_detail.html"
-    if request.htmx and not request.htmx.boosted and request.htmx.target == "why-not":
-        template = "planning/_why_not.html"
-    return render(request, template, context)
+    fragment = request.htmx.target if request.htmx and not request.htmx.boosted else None
+    template = {
+        "why-not": "planning/_why_not.html",
+        "study-running": "planning/_study_running.html",
+    }.get(fragment or "", "planning/study_detail.html")
+    response = render(request, template, context)
+    ended = study.status != StudyStatus.RUNNING or study.job is None or not study.job.is_open
+    if fragment == "study-running" and ended:
+        response["HX-Refresh"] = "true"
+    return response
 
 
 def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
@@ -80,7 +87,13 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
         "briefs": _briefs(study),
         "others": owner_studies(study),
         "trail": trail(study)[:30],
+        "stale": _stale(study),
     }
+    if study.preview is not None:
+        context |= {
+            "first": study_tables.first_rows(study.preview),
+            "time_label": study_tables.time_label(study.preview),
+        }
     if study.result is None or "schema" not in study.result:
         return context
     result = study.result
@@ -122,6 +135,15 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
         "versions": study_tables.versions(result),
         "chosen_key": chosen.plan_key if chosen and chosen.study_id == study.pk else "",
     }
+
+
+def _stale(study: Study) -> dict[str, Any] | None:
+    """Why a study is out of date, and what moved since."""
+    if study.status != StudyStatus.STALE:
+        return None
+    if studies.request_changed(study):
+        return {"cause": "request"}
+    return {"cause": "market", **study_changes.market_moves(freshness.moved_since(study))}
 
 
 def _briefs(study: Study) -> list[dict[str, Any]]:
@@ -210,7 +232,7 @@ def study_compare(request: SignedInRequest, pk: int, other: int) -> HttpResponse
         "before": before,
         "after": after,
         "capacity_request": after.revision.request,
-        "difference": study_tables.comparison_rows(studies.difference(before, after)),
+        "difference": study_changes.comparison_rows(studies.difference(before, after)),
     }
     return render(request, "planning/study_compare.html", context)
 
@@ -231,7 +253,7 @@ def study_what_if(request: SignedInRequest, pk: int) -> HttpResponse:
         except (InputError, WorkloadErrors) as error:
             refuse(form, error)
         else:
-            context["found"] = study_tables.what_if(study.result or {}, found)
+            context["found"] = study_changes.what_if(study.result or {}, found)
     fragment = request.htmx and not request.htmx.boosted
     template = "planning/_what_if.html" if fragment else "planning/study_what_if.html"
     return render(request, template, context, status=422 if form.errors else 200)

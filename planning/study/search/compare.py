@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
 MOVED = 40  # prices listed, largest change first
+RATE_MOVES = 0.01  # an exchange rate that moved by less leaves a study as it is: chosen
 
 
 def compare(
@@ -22,7 +23,7 @@ def compare(
             _recommended(before, after, role) for role in ("cheapest", "fastest", "safest")
         ],
         "plans": _plans(before, after),
-        **_prices(market_before, market_after),
+        **market_changes(market_before, market_after),
     }
 
 
@@ -100,14 +101,22 @@ def change(before: str, after: str) -> float | None:
     return float(new / old - 1) if old else None
 
 
-def _prices(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Offers by place, accelerator and mode; rows are those of :mod:`snapshot`."""
+def market_changes(
+    before: Mapping[str, Any], after: Mapping[str, Any], accelerators: Collection[str] = ()
+) -> dict[str, Any]:
+    """Offers, servers, figures and rates that moved from one stored snapshot to another; with `accelerators`, of those
+    only. Owned stock and the day are no price and are left out."""
+    wanted = frozenset(accelerators)
+
+    def about(slug: str) -> bool:
+        return not wanted or slug in wanted
 
     def offers(market: Mapping[str, Any]) -> dict[tuple[Any, ...], Any]:
-        return {(*row[:4], row[5]): row for row in market["offers"]}
+        """By place, accelerator and mode; rows are those of :mod:`snapshot`."""
+        return {(*row[:4], row[5]): row for row in market["offers"] if about(row[3])}
 
-    def rates(market: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
-        return {(row[0], row[1]): row for row in market["rates"]}
+    def named(market: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
+        return {row["slug"]: row for row in market.get(part, ()) if about(row[key])}
 
     old, new = offers(before), offers(after)
     moved = [
@@ -117,19 +126,51 @@ def _prices(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
             "change": change(old[key][6], new[key][6]),
         }
         for key in old
-        if key in new and (old[key][6], old[key][7]) != (new[key][6], new[key][7])
+        if key in new and (Decimal(old[key][6]), old[key][7]) != (Decimal(new[key][6]), new[key][7])
     ]  # fmt: skip
     moved.sort(key=lambda row: -abs(row["change"] or 0.0))
-    first, second = rates(before), rates(after)
+    servers = named(before, "platforms", "accelerator"), named(after, "platforms", "accelerator")
+    cards = named(before, "accelerators", "slug"), named(after, "accelerators", "slug")
     return {
         "offers_gone": len(old.keys() - new.keys()),
         "offers_come": len(new.keys() - old.keys()),
         "offers_moved": len(moved),
+        "servers_changed": _differing(*servers, ("price", "currency", "max_power_kw", "accelerators")),
+        "figures_changed": _differing(*cards, ()),
         "prices": moved[:MOVED],
-        "rates": [
-            {"base": pair[0], "quote": pair[1], "before": first[pair][2], "after": second[pair][2],
-             "before_as_of": first[pair][3], "after_as_of": second[pair][3]}
-            for pair in first
-            if pair in second and first[pair][2] != second[pair][2]
-        ],
+        "rates": _rates(before, after),
     }  # fmt: skip
+
+
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any], names: Collection[str]) -> int:
+    """Entries that came, went or differ in `names` (empty: in anything)."""
+
+    def facts(row: Mapping[str, Any]) -> Any:
+        return {name: row[name] for name in names or row}
+
+    return sum(
+        key not in before or key not in after or facts(before[key]) != facts(after[key])
+        for key in before.keys() | after.keys()
+    )
+
+
+def _rates(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    first, second = (
+        {(row[0], row[1]): row for row in market["rates"]} for market in (before, after)
+    )
+    return [
+        {"base": pair[0], "quote": pair[1], "before": first[pair][2], "after": second[pair][2],
+         "before_as_of": first[pair][3], "after_as_of": second[pair][3]}
+        for pair in first
+        if pair in second and Decimal(first[pair][2]) != Decimal(second[pair][2])
+    ]  # fmt: skip
+
+
+def outdates(changes: Mapping[str, Any], currency: str) -> bool:
+    """Whether a study in `currency` would answer otherwise for what changed in its market."""
+    counted = ("offers_gone", "offers_come", "offers_moved", "servers_changed", "figures_changed")
+    return any(changes[name] for name in counted) or any(
+        currency in (row["base"], row["quote"])
+        and abs(change(row["before"], row["after"]) or 0.0) >= RATE_MOVES
+        for row in changes["rates"]
+    )

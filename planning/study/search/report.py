@@ -26,8 +26,9 @@ from planning.study.search.plans import bill, key_of
 from planning.study.search.regret import Regrets
 from planning.study.search.ways import Exclusion, Found, Ints
 from planning.study.search.why_not import money
-from planning.study.workloads import INFERENCE, TRAINING
+from planning.study.workloads import INFERENCE, TRAINING, Kind
 
+FIRST = 6  # plans told before a study is complete
 NEAREST = 6  # misses shown when nothing meets the need
 IDLE = 0.35  # of a resource: below it is said to be idle
 STAGES = {
@@ -97,6 +98,27 @@ def without_price(world: World, found: Found) -> list[Exclusion]:
         for index in sorted(able - priced)
         if world.accelerators[index].slug not in barred
     ]
+
+
+def first_plans(world: World, choice: Choice) -> dict[str, Any]:
+    """The cheapest ranked plans in short, for who waits: what a study shows before it has weighed and explained."""
+    c = world.candidates
+    return {
+        "axis": "latency" if world.request.kind == Kind.ONLINE_INFERENCE else "time",
+        "candidates": len(c),
+        "met": int(choice.verdicts.meets.sum()),
+        "plans": [
+            {
+                "accelerator": world.accelerator(i).name,
+                "cards": int(world.ways.cards[c.way[i]]),
+                "mode": world.mode(i),
+                "cost": str(money(float(c.cost[i]), world.currency).amount),
+                "currency": world.currency,
+                "seconds": float(c.seconds[i]),
+            }
+            for i in map(int, choice.ranked[:FIRST])
+        ],
+    }
 
 
 # ---- Recommended -------------------------------------------------------------------------------------------------
@@ -272,6 +294,8 @@ def software_first(world: World, plans: list[dict[str, Any]]) -> list[dict[str, 
     for plan in shown:
         for text in (plan["estimate"] or {}).get("warnings", []):
             found.setdefault(str(text), text)
+    if request.kind == Kind.GPU_HOURS:  # nothing is known of the work that the rules ask about
+        return list(found.values())
     training = request.kind in TRAINING
     quantised = None
     if request.kind in INFERENCE:
@@ -279,7 +303,9 @@ def software_first(world: World, plans: list[dict[str, Any]]) -> list[dict[str, 
     facts = PlanFacts(
         training=training,
         sized_by_model=True if training else None,
-        latency_checked=None if training else request.constraints.latency_seconds is not None,
+        latency_checked=request.constraints.latency_seconds is not None
+        if request.kind == Kind.ONLINE_INFERENCE
+        else None,
         quantised=quantised,
         accuracy_loss_allowed=bool(request.constraints.accuracy_loss_limit),
         spot=any(plan["mode"] == PaymentMode.SPOT for plan in shown),

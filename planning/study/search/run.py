@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -66,8 +67,10 @@ def run_study(
     progress: Progress = silent,
     *,
     snapshot_hash: str | None = None,
+    first: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """The result as JSON values (docs/study-schema.md). `progress` is called at each stage and may raise to cancel.
+    """The result as JSON values (docs/study-schema.md). `progress` is called at each stage and may raise to cancel;
+    `first` is given the plans as soon as they are ranked, before their risks and reasons are known.
 
     Raises
     ------
@@ -96,6 +99,8 @@ def run_study(
     )  # fmt: skip
     progress(65, STAGES["rank"])
     choice = choose(world)
+    if first is not None:
+        first(report.first_plans(world, choice))
     progress(75, STAGES["risk"])
     pool = choice.ranked if choice.ranked.size else report.nearest(world, choice)
     spread = regrets(world, pool, seed=setting.seed) if pool.size else None

@@ -392,3 +392,24 @@ def test_more_money_or_time_never_makes_the_cheapest_dearer():
         for days in (2, 7, 30)
     ]
     assert costs == sorted(costs, reverse=True)
+
+
+BATCH = {
+    "kind": "batch_inference", "model": "llama-3.1-8b", "items": "100k", "input_tokens": 500, "output_tokens": 150,
+    "window_hours": 8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", [HOURS, BATCH])
+def test_work_without_a_latency_is_not_told_to_check_it(data):
+    result = markets.study(data, market(offer()))
+
+    assert not any("latency" in text(one) for one in result["software_first"])
+
+
+def test_the_day_it_is_needed_is_when_capacity_must_be_there_not_when_work_ends():
+    soon = markets.study({**HOURS, "gpu_hours": 100_000, "need_by": "2026-12-01"}, market(offer()))
+
+    assert {p["mode"] for p in soon["plans"]} >= {"on_demand"}
+    assert plan(soon, "cheapest")["seconds"]["p50"] > 86_400 * 30
+    assert not reasons(soon, code="time")
