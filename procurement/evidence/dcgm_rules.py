@@ -84,6 +84,18 @@ _DEFECT_TEXT = re.compile(
 
 _MEMORY_TESTS = {"memory", "memtest", "gpu memory", "memory test"}
 _DEPLOYMENT = "deployment"
+# Checks that load no card, under the names of DCGM 2.x to 4.x.
+_SOFTWARE = {
+    "software", "denylist", "blacklist", "nvml library", "cuda main library", "cuda toolkit library",
+    "cuda toolkit libraries", "permissions and os blocks", "os blocks", "persistence mode",
+    "environment variables", "page retirement", "page retirement/row remap", "row remap",
+    "graphics processes", "inforom", "fabric manager",
+}  # fmt: skip
+
+
+def is_software_check(test: str) -> bool:
+    """Whether a test only looks at the installation, whatever section it stands in."""
+    return test.strip().lower() in _SOFTWARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +130,7 @@ class DiagResult:
 
     @property
     def deployment(self) -> bool:
-        return self.category.lower() == _DEPLOYMENT or self.test.lower() == "software"
+        return self.category.lower() == _DEPLOYMENT or is_software_check(self.test)
 
 
 def error_verdict(report: Report, test: str, error: DiagError, status: str) -> Verdict:

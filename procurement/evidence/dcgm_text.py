@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from core.messages import msg
-from procurement.evidence.dcgm_rules import DiagError, DiagResult, judge
+from procurement.evidence.dcgm_rules import DiagError, DiagResult, is_software_check, judge
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
 from procurement.evidence.report import Report, line
@@ -42,6 +42,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
     report = Report("dcgmi_diag_text", context)
     tests: list[_Test] = []
     section, note = "", ""
+    sections: list[str] = []
     gpus = 0
     last_rule = head_rules = odd = 0
     last = 0
@@ -54,6 +55,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
             head_rules += 1
         elif kind == "section":
             section, note = name, ""
+            sections.append(name)
         elif kind == "odd" or not section:
             odd += 1
         elif section.lower() == "metadata":
@@ -75,6 +77,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
             _more_indices(tests[-1], value)
         elif name and value.strip():
             odd += 1
+    odd += _misplaced(tests, sections)
     results = list(_results(tests))
     report.variant = "dcgm4 table" if any(len(t.statuses) > 1 for t in tests) else "dcgm3 table"
     judge(report, results, range(gpus))
@@ -122,6 +125,19 @@ def _rows(document: Document) -> Iterator[tuple[int, str, str, str]]:
             kind = "odd"
         if kind:
             yield each.number, kind, name, value
+
+
+def _misplaced(tests: list[_Test], sections: list[str]) -> int:
+    """Signs that the rows were not printed in this order: the tool repeats and empties no section, and no check of
+    the software stands below a section of hardware tests or a hardware test below the software's.
+    """
+    shown = [section for section in sections if section.lower() != "metadata"]
+    filled = {test.category for test in tests}
+    wrong = sum(
+        is_software_check(test.name) is not (test.category.lower() == "deployment")
+        for test in tests
+    )
+    return wrong + len(sections) - len(set(sections)) + sum(s not in filled for s in shown)
 
 
 def _metadata(report: Report, name: str, value: str) -> int:

@@ -15,6 +15,7 @@ from procurement.evidence.types import Severity, Verdict
 FORMATS = ("amd_rvs",)
 
 _LINE = re.compile(r"^\[(RESULT|ERROR|WARN|INFO)\s*\]\s*\[\s*([\d.]+)\s*\]\s*(.*)$")
+_FRAGMENT = re.compile(r"\[RESULT|GPU::|\bGFLOPS\b|Power\(W\)|\bpass: |\bGBps\b|^\S{0,20}\] ")
 _MODULE = re.compile(r"^Module name\s*:\s*(\w{1,40})")
 _GPU = re.compile(r"\[GPU:: ?(\d{1,8})(?: - (\d{1,8}) - ([0-9a-fA-F:.]{7,16}))?\]")
 _GST = re.compile(r"\bGFLOPS ([\d.]{1,20})(?: Target GFLOPS: ([\d.]{1,20}) met: (TRUE|FALSE))?")
@@ -31,14 +32,20 @@ def read(document: Document, context: EvidenceContext) -> Report:
     tested: defaultdict[str, set[str]] = defaultdict(set)
     counts = {"met_true": 0, "met_false": 0, "iet_true": 0, "iet_false": 0, "interim": 0}
     damaged = 0
+    started = True  # whether every result stands below the name of its module
+    ordered, latest = True, 0.0
     lines = [(each.number, each.text.strip()) for each in document.lines() if each.text.strip()]
     addresses = _addresses(lines)
     for where, text in lines:
         found = _LINE.match(text)
         if not found:
-            damaged += "[RESULT" in text or "GPU::" in text
+            damaged += bool(_FRAGMENT.search(text))
             continue
         body = found[3]
+        moment = number(found[2])
+        if moment is not None and moment < latest:
+            ordered = False
+        latest = max(latest, moment or 0.0)
         if found[1] == "ERROR":
             report.finding(
                 "tool_error",
@@ -53,11 +60,18 @@ def read(document: Document, context: EvidenceContext) -> Report:
         gpu = _GPU.search(body)
         if gpu:
             rvs_id = gpu[2] or gpu[1]
+            started &= bool(module)
             log = _device(report, rvs_id, addresses)
             _result(log, body, module, where, counts, tested, rvs_id)
     report.counts |= counts
     if damaged:
         report.incomplete("damaged_lines", msg("%(count)s lines could not be read.", count=damaged))
+    if not started:
+        report.incomplete(
+            "no_start", msg("Results stand above the name of their module: the start is cut off.")
+        )
+    if not ordered:
+        report.incomplete("clock_backwards", msg("The times of the lines run backwards."))
     _coverage(report, modules, tested)
     report.caution(
         "rvs_ids", msg("GST and IET print RVS's own ids; only PCIe rows tie them to an address.")

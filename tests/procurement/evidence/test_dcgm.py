@@ -162,3 +162,50 @@ def test_rows_out_of_their_place_are_no_table():
     for order in ([*lines[:2], lines[3], lines[2], *lines[4:]], moved, lines[4:], lines[:-1]):
         evidence = read_evidence("".join(order).encode())
         assert (evidence.verdict, evidence.complete) == ("inconclusive", False)
+
+
+SKIPPED = content("07_dcgmi_diag_v3_table_all_skipped.txt").decode()
+
+
+def moved(text, row, after):
+    """The table with the row that names `row` moved below the one that names `after`."""
+    lines = text.splitlines(keepends=True)
+    line = lines.pop(next(i for i, each in enumerate(lines) if row in each))
+    lines.insert(next(i for i, each in enumerate(lines) if after in each) + 1, line)
+    return "".join(lines)
+
+
+def test_software_checks_below_a_section_of_hardware_tests_are_no_hardware_tests():
+    """Every real test was skipped; shuffled lines put five checks of the installation below Integration."""
+    text = SKIPPED
+    for test in ("PCIe  ", "GPU Memory", "Diagnostic                | Skip", "Targeted Stress"):
+        text = moved(text, test, "CUDA Main Library")
+    for check in ("Inforom", "Persistence Mode"):
+        text = moved(text, check, "Integration")
+    evidence = read_evidence(text.encode())
+    assert (evidence.verdict, evidence.complete) == ("inconclusive", False)
+
+
+PASSED = SKIPPED.replace("Skip - All", "Pass - All")
+
+
+@pytest.mark.parametrize(
+    ("row", "after"),
+    [
+        (
+            "PCIe  ",
+            "Inforom",
+        ),  # a hardware test among the software checks; its own section is empty
+        ("Inforom", "PCIe  "),
+        ("Integration", "Memory Bandwidth"),  # a section's line below its rows
+    ],
+)
+def test_a_row_outside_its_section_makes_a_table_inconclusive(row, after):
+    assert read_evidence(PASSED.encode()).verdict == "pass"
+    assert read_evidence(moved(PASSED, row, after).encode()).verdict == "inconclusive"
+
+
+def test_a_section_printed_twice_makes_a_table_inconclusive():
+    stress = next(line for line in PASSED.splitlines(keepends=True) if "Stress  -" in line)
+    twice = PASSED.replace("| Targeted Power", stress + "| Targeted Power")
+    assert read_evidence(twice.encode()).verdict == "inconclusive"

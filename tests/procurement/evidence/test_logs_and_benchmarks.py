@@ -233,6 +233,23 @@ def test_rvs_needs_every_module_on_every_card():
     assert read(without).verdict == "inconclusive"
 
 
+RVS = content("30_rvs_gst_iet_pebb_mi300x.txt").decode()
+RVS_GOOD = RVS.replace("FALSE", "TRUE").replace("1102871.550", "1222871.550")
+
+
+def test_rvs_without_its_beginning_or_out_of_order_proves_nothing():
+    """The failing card's lines were in the part that is gone; what is left looks like a run of one good card."""
+    rest = [
+        line for line in RVS.splitlines(keepends=True) if "28851" in line and "0000" not in line
+    ]
+    assert read("018] Power(W) 641.000000\n" + "".join(rest)).verdict == "inconclusive"
+    assert read("".join(rest)).verdict == "inconclusive"
+    lines = RVS_GOOD.splitlines(keepends=True)
+    lines[4], lines[9] = lines[9], lines[4]
+    evidence = read("".join(lines))
+    assert (evidence.verdict, "clock_backwards" in cautions(evidence)) == ("inconclusive", True)
+
+
 def test_what_must_not_happen_in_the_samples():
     """The classic wrong answers that the samples' authors list, where a figure can show them."""
     prom = read(content("20_dcgm_exporter_metrics.prom"))
