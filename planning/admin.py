@@ -14,6 +14,8 @@ from planning.models import (
     Delegation,
     LedgerEntry,
     PlanChoice,
+    RequestAttachment,
+    RequestComment,
     RequestRevision,
     Study,
     Vote,
@@ -37,7 +39,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 admin.site.register(
     [
         ApprovalLimit, ApprovalPolicy, ApprovalRule, ApprovalStep, Budget, BudgetChange, Delegation, PlanChoice,
-        RequestRevision, Study, Vote,
+        RequestAttachment, RequestComment, RequestRevision, Study, Vote,
     ],
     ReadOnlyAdmin,
 )  # fmt: skip

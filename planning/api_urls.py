@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from planning.api import approvals, budgets, estimates, requests, reviews, studies
+from planning.api import approvals, budgets, discussion, estimates, requests, reviews, studies
 
 urlpatterns = [
     path("estimate/", estimates.EstimateView.as_view(), name="api-estimate"),
@@ -14,6 +14,18 @@ urlpatterns = [
         name="api-request-revisions",
     ),
     path("requests/<int:pk>/copy/", requests.RequestCopy.as_view(), name="api-request-copy"),
+    path(
+        "requests/<int:pk>/comments/",
+        discussion.CommentList.as_view(),
+        name="api-request-comments",
+    ),
+    path("requests/<int:pk>/watch/", discussion.Watch.as_view(), name="api-request-watch"),
+    path("requests/<int:pk>/files/", discussion.FileList.as_view(), name="api-request-files"),
+    path(
+        "requests/<int:pk>/files/<int:file>/",
+        discussion.FileRead.as_view(),
+        name="api-request-file",
+    ),
     path("requests/<int:pk>/choose-plan/", requests.RequestPlan.as_view(), name="api-request-plan"),
     path("requests/<int:pk>/fulfil/", requests.RequestFulfil.as_view(), name="api-request-fulfil"),
     path("requests/<int:pk>/actuals/", requests.RequestActual.as_view(), name="api-request-actual"),

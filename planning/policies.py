@@ -9,7 +9,7 @@ from core.roles import Role, grants, has_role
 from planning.mandates import involved
 from planning.models.budgets import Budget
 from planning.models.delegations import Delegation
-from planning.models.requests import CapacityRequest
+from planning.models.requests import CapacityRequest, visible_teams
 from planning.models.studies import Study
 from planning.states import (
     REQUEST_RULES,
@@ -128,6 +128,15 @@ def can_create(user: User, team_id: int) -> bool:
 
 def can_copy(user: User, request: CapacityRequest) -> bool:
     return can_create(user, request.team_id)
+
+
+def can_comment(user: User, request: CapacityRequest) -> bool:
+    """Whoever may see it and does more than read: an auditor says nothing and brings nothing."""
+    teams = visible_teams(user)
+    if teams is not None and request.team_id not in teams:
+        return False
+    held = {role for role, team in grants(user) if team in (None, request.team_id)}
+    return not held or bool(held - {Role.AUDITOR.value})  # none held: seen as a stand-in
 
 
 # --- standing in and budgets ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from planning.views import approvals, budgets, estimates, requests, reviews, studies
+from planning.views import approvals, budgets, discussion, estimates, requests, reviews, studies
 
 urlpatterns = [
     path("estimate/", estimates.quick_estimate, name="quick-estimate"),
@@ -14,6 +14,15 @@ urlpatterns = [
     path("requests/<int:pk>/", requests.request_detail, name="request-detail"),
     path("requests/<int:pk>/edit/", requests.request_edit, name="request-edit"),
     path("requests/<int:pk>/copy/", requests.request_copy, name="request-copy"),
+    path("requests/<int:pk>/comments/", discussion.comment_add, name="comment-add"),
+    path("requests/<int:pk>/watch/", discussion.watch_set, name="request-watch"),
+    path("requests/<int:pk>/files/", discussion.file_add, name="request-file-add"),
+    path("requests/<int:pk>/files/<int:file>/", discussion.file_read, name="request-file"),
+    path(
+        "requests/<int:pk>/files/<int:file>/remove/",
+        discussion.file_remove,
+        name="request-file-remove",
+    ),
     path("requests/<int:pk>/choose-plan/", requests.request_plan, name="request-plan"),
     path("requests/<int:pk>/study/", studies.study_start, name="study-start"),
     path("studies/<int:pk>/", studies.study_detail, name="study-detail"),

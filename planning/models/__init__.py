@@ -9,6 +9,7 @@ from planning.models.approvals import (
 )
 from planning.models.budgets import Budget, BudgetChange, LedgerEntry
 from planning.models.delegations import Delegation
+from planning.models.discussion import RequestAttachment, RequestComment, RequestWatch
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
@@ -27,7 +28,10 @@ __all__ = [
     "LedgerEntry",
     "MarketSnapshot",
     "PlanChoice",
+    "RequestAttachment",
+    "RequestComment",
     "RequestRevision",
+    "RequestWatch",
     "ReviewReport",
     "ReviewSnapshot",
     "Study",

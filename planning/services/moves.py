@@ -9,6 +9,7 @@ from django.utils import timezone
 from core import transitions
 from core.models import User
 from planning.models.requests import CapacityRequest
+from planning.services.watching import tell_watchers
 
 
 def lock_request(request_id: int, version: int | None = None) -> CapacityRequest:
@@ -29,9 +30,10 @@ def move(
     reason: str = "",
     **facts: Any,
 ) -> None:
-    """Advance `request` and note since when it is there. Raises InvalidTransition or StaleData."""
+    """Advance `request`, note since when it is there, tell its watchers. Raises InvalidTransition or StaleData."""
     since = {"status_since": timezone.now()}
     transitions.advance(request, to, by=by, action=action, reason=reason, also=since, **facts)
+    tell_watchers(request, by=by)
 
 
 def touch(request: CapacityRequest) -> None:

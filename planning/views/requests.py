@@ -25,6 +25,7 @@ from core.models import Team
 from core.organisation import quarter_at
 from planning import policies, tables
 from planning.filters import RequestFilter
+from planning.forms.discussion import CommentForm, FileForm
 from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm
 from planning.models import ApprovalStep, CapacityRequest
 from planning.selectors.approvals import (
@@ -35,6 +36,7 @@ from planning.selectors.approvals import (
     why_not,
 )
 from planning.selectors.budgets import effects, similar
+from planning.selectors.readers import handle_names, readers
 from planning.services import plans, requests
 from planning.states import RequestStatus, StepStatus
 from planning.workloads import Kind, WorkloadErrors
@@ -104,10 +106,13 @@ STEPS: dict[str, Step] = {
 @require_safe
 def request_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One request: what is asked, the plan, the approvals, the money, what happened."""
-    return render(request, "planning/request_detail.html", _detail(request, visible(request, pk)))
+    return render(
+        request, "planning/request_detail.html", detail_context(request, visible(request, pk))
+    )
 
 
-def _detail(request: SignedInRequest, found: CapacityRequest) -> dict[str, Any]:
+def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str, Any]:
+    """Everything the page of a request shows to this reader."""
     user = request.user
     revision = found.current
     plan = getattr(revision, "plan", None)
@@ -157,6 +162,13 @@ def _detail(request: SignedInRequest, found: CapacityRequest) -> dict[str, Any]:
             if policies.can(user, step.action, found)
         ],
         "trail": trail(found, *steps)[:60],
+        "comments": found.comments.select_related("author").prefetch_related("mentions"),
+        "files": found.attachments.filter(removed_at=None).select_related("file", "added_by"),
+        "may_comment": policies.can_comment(user, found),
+        "watching": found.watches.filter(user=user).exists(),
+        "handles": handle_names(readers(found.team)),
+        "comment_form": CommentForm(),
+        "file_form": FileForm(),
     }
 
 
@@ -313,7 +325,7 @@ def request_step(request: SignedInRequest, pk: int, action: str) -> HttpResponse
 def _refused(
     request: SignedInRequest, found: CapacityRequest, form: forms.Form, action: str
 ) -> HttpResponse:
-    context = _detail(request, found)
+    context = detail_context(request, found)
     for row in context["actions"]:
         if row["step"].action == action:
             row["form"] = form
