@@ -54,6 +54,11 @@ RECOMPUTE = (
     ("selective", msg("Selective")),
     ("full", msg("Full")),
 )
+SHAPES = (
+    ("office", msg("Office hours, working days")),
+    ("evening", msg("Evenings and weekends")),
+    ("flat", msg("The same at all hours")),
+)
 METHODS = (("lora", msg("LoRA")), ("qlora", msg("QLoRA (4-bit base model)")))
 
 MODEL = Field(
@@ -122,6 +127,10 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         INPUT_TOKENS, OUTPUT_TOKENS,
         Field("growth_per_month", msg("Growth per month"), "share", default=0.0, minimum=-0.9, maximum=10,
               help=msg("A share: 0.05 is five per cent.")),
+        Field("load_shape", msg("Load over the week"), "choice", choices=SHAPES,
+              help=msg("For the split into reserved and on demand. Empty: office hours.")),
+        Field("stoppable_share", msg("Share above the base that may be stopped"), "share", minimum=0, maximum=1,
+              help=msg("Work on the same cards that may be stopped and sent again (batch jobs): it may go to spot.")),
     ),
     Kind.BATCH_INFERENCE: (
         MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION,

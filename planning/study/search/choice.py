@@ -16,6 +16,7 @@ from planning.study.request import StudyRequest
 from planning.study.search import places
 from planning.study.search.costs import Candidates
 from planning.study.search.market import Market, lead_weeks, ready_on
+from planning.study.search.mixes import Mix
 from planning.study.search.snapshot import Snapshot
 from planning.study.search.ways import Floats, Ints, Mask, Ways
 
@@ -24,6 +25,7 @@ ALIKE = 3  # plans of one accelerator and way of paying
 FRONTIER = 24  # points that are kept
 WITHOUT_BUDGET = 2.0  # times the cheapest: what "within budget" means when none was told
 REUSED = "reused"
+MIXED = "mixed"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,12 +62,15 @@ class World:
     budget: Money | None  # in `currency`
     price_factor: float = 1.0  # on everything that is rented: what if
     utilisation: float | None = None  # of bought cards beside the need; None: the usual one
+    mixes: tuple[Mix, ...] = ()
 
     def mode(self, i: int) -> str:
         """How candidate `i` is paid."""
         offer = int(self.candidates.offer[i])
         if offer >= 0:
             return str(self.market.offers[offer].mode)
+        if self.candidates.mix[i] >= 0:
+            return MIXED
         return str(PaymentMode.OWNED) if self.candidates.platform[i] >= 0 else REUSED
 
     def accelerator(self, i: int) -> Accelerator:
@@ -73,10 +78,10 @@ class World:
         return self.accelerators[int(self.ways.accelerator[self.candidates.way[i]])]
 
     def mode_codes(self) -> Ints:
-        """Way of paying by number: those of MODES, then reuse. Shape (n,)"""
+        """Way of paying by number: those of MODES, then reuse, then mixes. Shape (n,)"""
         c = self.candidates
         owned = MODES.index(PaymentMode.OWNED)
-        codes = np.where(c.platform >= 0, owned, len(MODES))
+        codes = np.where(c.platform >= 0, owned, np.where(c.mix >= 0, len(MODES) + 1, len(MODES)))
         if self.market.table is not None:
             codes = np.where(c.offer >= 0, self.market.table.mode[c.offer], codes)
         return codes.astype(np.int64)

@@ -32,12 +32,13 @@ SPOT = MODES.index(PaymentMode.SPOT)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """A way and how it is paid. Columns of shape (n,); exactly one of offer, platform and stock is not -1."""
+    """A way and how it is paid. Columns of shape (n,); exactly one of offer, platform, stock and mix is not -1."""
 
     way: Ints
     offer: Ints  # row of the market
     platform: Ints  # of the snapshot
     stock: Ints  # of the snapshot
+    mix: Ints  # of the world's mixes
     cost: Floats  # of the need; inf: it would never end
     amount: Floats  # to be paid for it: the cost, or for a purchase the capital
     hours: Floats  # billed, or held
@@ -65,12 +66,12 @@ def rented(
         pairs_way.append(np.repeat(own, offers.size))
         pairs_offer.append(np.tile(offers, own.size))
     if table is None or not pairs_way:
-        return _none()
+        return none()
     way, offer = np.concatenate(pairs_way), np.concatenate(pairs_offer)
     holds = table.accelerators[offer] >= ways.linked[way]
     way, offer = way[holds], offer[holds]
     if not way.size:
-        return _none()
+        return none()
     cards = ways.cards[way]
     hours, seconds = ways.hours[way], ways.seconds[way]
     instances = instances_needed(cards, table.accelerators[offer])
@@ -92,7 +93,7 @@ def rented(
     )
     cost[finite] = priced.total
     nothing = np.full(way.size, -1, dtype=np.int64)
-    return Candidates(way, offer, nothing, nothing, cost, cost, hours, seconds, instances)
+    return Candidates(way, offer, nothing, nothing, nothing, cost, cost, hours, seconds, instances)
 
 
 def spot_stretch(
@@ -185,7 +186,7 @@ def bought(
         except InputError as error:
             unpriced.append(Unpriced(platform.server.name, error.message))
     if not rows:
-        return _none(), unpriced
+        return none(), unpriced
     way = np.array([row[0] for row in rows], dtype=np.int64)
     nothing = np.full(way.size, -1, dtype=np.int64)
     return (
@@ -193,6 +194,7 @@ def bought(
             way,
             nothing,
             np.array([row[1] for row in rows], dtype=np.int64),
+            nothing,
             nothing,
             np.array([row[2] for row in rows]),
             np.array([row[3] for row in rows]),
@@ -248,13 +250,13 @@ def reused(
                 for i in np.flatnonzero(able)
             ]
     if not rows:
-        return _none()
+        return none()
     way = np.array([row[0] for row in rows], dtype=np.int64)
     nothing = np.full(way.size, -1, dtype=np.int64)
     cost = np.array([row[2] for row in rows])
     stock_index = np.array([row[1] for row in rows], dtype=np.int64)
     return Candidates(
-        way, nothing, nothing, stock_index, cost, cost, ways.hours[way], ways.seconds[way], ways.cards[way]
+        way, nothing, nothing, stock_index, nothing, cost, cost, ways.hours[way], ways.seconds[way], ways.cards[way]
     )  # fmt: skip
 
 
@@ -270,6 +272,7 @@ def join(parts: list[Candidates]) -> Candidates:
     )
 
 
-def _none() -> Candidates:
+def none() -> Candidates:
+    """No candidate."""
     whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
-    return Candidates(whole, whole, whole, whole, real, real, real, real, whole)
+    return Candidates(whole, whole, whole, whole, whole, real, real, real, real, whole)

@@ -12,7 +12,8 @@ from core.messages import Message, msg
 from core.money import Money, round_amount
 from planning.economics import defaults, exact
 from planning.economics.types import HOURS_PER_MONTH, CostLine, PaymentMode
-from planning.study.search.choice import REUSED, World
+from planning.study.search import mixes
+from planning.study.search.choice import MIXED, REUSED, World
 from planning.study.search.costs import (
     YEARS,
     idle_hour_cost,
@@ -41,6 +42,10 @@ def bill(world: World, i: int) -> Bill:
     c, ways = world.candidates, world.ways
     way = int(c.way[i])
     cards, hours = int(ways.cards[way]), float(c.hours[i])
+    if c.mix[i] >= 0:
+        mix = world.mixes[int(c.mix[i])]
+        whole = mix.split.sheet
+        return Bill(whole.total, whole.total, whole.lines, tuple(mixes.notes(world.request, mix)))
     if c.offer[i] >= 0:
         table = world.market.table
         if table is None:
@@ -103,7 +108,10 @@ def key_of(world: World, i: int) -> str:
     c, ways = world.candidates, world.ways
     way = int(c.way[i])
     parts = [world.accelerator(i).slug, str(int(ways.cards[way])), ways.precision[way]]
-    if c.offer[i] >= 0:
+    if c.mix[i] >= 0:
+        base = world.mixes[int(c.mix[i])].base
+        parts += [*base.place, MIXED, str(base.mode)]
+    elif c.offer[i] >= 0:
         offer = world.market.offers[int(c.offer[i])]
         parts += [*offer.place, str(offer.mode)]
     elif c.platform[i] >= 0:
@@ -147,7 +155,7 @@ def plan_json(
     return {
         "key": key_of(world, i),
         "roles": roles,
-        "kind": "offer" if c.offer[i] >= 0 else "purchase" if purchase else "stock",
+        "kind": _kind(world, i),
         "accelerator_slug": accelerator.slug,
         "accelerator": accelerator.name,
         "vendor": accelerator.vendor,
@@ -185,8 +193,19 @@ def plan_json(
         "memory_bytes": memory if memory == memory else None,
         "capacity_bytes": accelerator.hbm_bytes,
         "summary": summary,
+        "funnel": mixes.funnel_json(world.mixes[int(c.mix[i])]) if c.mix[i] >= 0 else None,
         "estimate": detail,
     }  # fmt: skip
+
+
+def _kind(world: World, i: int) -> str:
+    """How candidate `i` is come by."""
+    c = world.candidates
+    if c.offer[i] >= 0:
+        return "offer"
+    if c.mix[i] >= 0:
+        return "mix"
+    return "purchase" if c.platform[i] >= 0 else "stock"
 
 
 def cash_course(world: World, i: int, paid: Bill) -> list[Decimal]:
@@ -209,6 +228,9 @@ def cash_course(world: World, i: int, paid: Bill) -> list[Decimal]:
             for n in range(months + 1)
         ]
     span = max(float(ways.span_hours[way]), float(c.hours[i]))
+    if c.mix[i] >= 0:
+        mix = world.mixes[int(c.mix[i])]
+        span = max(span, mix.terms * mix.base.commitment_months * HOURS_PER_MONTH)
     if c.offer[i] >= 0:
         term = world.market.offers[int(c.offer[i])].commitment_months * HOURS_PER_MONTH
         span = term * math.ceil(round(span / term, 9)) if term else span
@@ -253,6 +275,13 @@ def _cautions(world: World, i: int) -> list[Message]:
 def _where(world: World, i: int) -> dict[str, Any]:
     """Who sells it, at what price, as of when and from which source."""
     c = world.candidates
+    if c.mix[i] >= 0:
+        base = world.mixes[int(c.mix[i])].base
+        return {
+            "provider": base.provider, "region": base.region, "instance": base.instance,
+            "price": None, "price_currency": base.price.currency, "price_as_of": base.as_of.isoformat(),
+            "source": base.source, "confidence": base.confidence, "cards_each": base.accelerators,
+        }  # fmt: skip
     if c.offer[i] >= 0:
         offer = world.market.offers[int(c.offer[i])]
         return {

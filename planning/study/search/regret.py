@@ -18,6 +18,7 @@ from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_YEAR, SECONDS_PER_HOUR, PaymentMode
 from planning.study.search.choice import World
 from planning.study.search.costs import SPOT, YEARS, owned_cost
+from planning.study.search.mixes import scaled_cost
 from planning.study.search.ways import Floats, Ints
 
 PATHS = 1_000
@@ -71,6 +72,8 @@ def regrets(world: World, plans: Ints, *, seed: int, paths: int = PATHS) -> Regr
         if c.offer[i] >= 0:
             cost[row], stretch = _rented(world, int(i), slow * need, spot_price, reclaim)
             seconds[row] *= stretch
+        elif c.mix[i] >= 0:
+            cost[row] = scaled_cost(world.mixes[int(c.mix[i])], slow * need)
         elif c.platform[i] >= 0:
             cost[row] = _bought(world, int(i), hours, others)
         else:

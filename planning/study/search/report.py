@@ -173,7 +173,7 @@ def comparison(world: World, choice: Choice, constants: str) -> list[dict[str, A
     c = world.candidates
     sides = (
         ("reuse", c.stock >= 0, msg("Use what is owned and free")),
-        ("rent", c.offer >= 0, msg("Rent at today's price")),
+        ("rent", (c.offer >= 0) | (c.mix >= 0), msg("Rent at today's price")),
         ("buy", c.platform >= 0, msg("Buy, whole cost over %(years)s years", years=YEARS)),
     )
     rows = []
@@ -228,7 +228,15 @@ def _inputs(world: World, i: int, constants: str) -> list[dict[str, str]]:
     c, snapshot = world.candidates, world.snapshot
     rows = []
     price_currency = world.currency
-    if c.offer[i] >= 0:
+    if c.mix[i] >= 0:
+        mix = world.mixes[int(c.mix[i])]
+        price_currency = mix.base.price.currency
+        rows += [
+            {"name": "price", "version": offer.as_of.isoformat(), "source": offer.source}
+            for offer in (mix.base, mix.peak, mix.spare)
+            if offer is not None
+        ]
+    elif c.offer[i] >= 0:
         offer = world.market.offers[int(c.offer[i])]
         price_currency = offer.price.currency
         rows.append({"name": "price", "version": offer.as_of.isoformat(), "source": offer.source})

@@ -24,6 +24,7 @@ from planning.study.search.costs import bought, join, rented, reused
 from planning.study.search.hours_ways import hours_ways
 from planning.study.search.inference_ways import inference_ways
 from planning.study.search.market import allowed_accelerators, market
+from planning.study.search.mixes import mixed
 from planning.study.search.plans import plan_json
 from planning.study.search.regret import Regrets, regrets
 from planning.study.search.snapshot import Snapshot
@@ -86,16 +87,20 @@ def run_study(
     found = ways_of(request, known, accelerators, _priced(snapshot))
     progress(50, STAGES["price"])
     owned, not_priced = bought(found.ways, accelerators, snapshot, setting.currency)
+    hired = rented(request, found.ways, accelerators, sold)
+    blends, mixes = mixed(request, found.ways, hired, sold, snapshot, setting.currency)
     candidates = join(
         [
-            rented(request, found.ways, accelerators, sold),
+            hired,
+            blends,
             owned,
             reused(found.ways, accelerators, snapshot, setting.currency),
         ]
     )
     budget, budget_note = _budget(request, snapshot, setting.currency)
     world = World(
-        request, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, budget
+        request, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, budget,
+        mixes=mixes,
     )  # fmt: skip
     progress(65, STAGES["rank"])
     choice = choose(world)

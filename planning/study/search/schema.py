@@ -108,7 +108,7 @@ def _plan() -> dict[str, Any]:
         {
             "key": {"type": "string", "maxLength": 160},
             "roles": _list({"enum": ["cheapest", "fastest", "safest"]}),
-            "kind": {"enum": ["offer", "purchase", "stock"]},
+            "kind": {"enum": ["offer", "mix", "purchase", "stock"]},
             "accelerator_slug": _TEXT,
             "accelerator": _TEXT,
             "vendor": _TEXT,
@@ -117,7 +117,7 @@ def _plan() -> dict[str, Any]:
             "mode": {
                 "enum": [
                     "on_demand", "spot", "reserved_1y", "reserved_3y", "subscription", "owned", "colocated", "leased",
-                    "reused",
+                    "reused", "mixed",
                 ]
             },
             "spend_kind": {"enum": ["cloud", "purchase"]},
@@ -147,7 +147,34 @@ def _plan() -> dict[str, Any]:
             "memory_bytes": _or_none(_NUMBER),
             "capacity_bytes": _NUMBER,
             "summary": {"type": "object"},
+            "funnel": _or_none(_funnel()),
             "estimate": _or_none({"$ref": "#/$defs/estimate"}),
+        }
+    )  # fmt: skip
+
+
+def _funnel() -> dict[str, Any]:
+    """The split of a mix."""
+    pure = {
+        "name": _TEXT, "label": _TEXT, "cost": _or_none(_DECIMAL), "saving": _or_none(_NUMBER),
+        "refused": _or_none(_TEXT),
+    }  # fmt: skip
+    risk = {
+        "demand_change": _NUMBER, "cost": _DECIMAL, "best": _DECIMAL, "regret": _DECIMAL, "idle_share": _SHARE,
+    }  # fmt: skip
+    return _object(
+        {
+            "reserved_cards": _WHOLE,
+            "peak_cards": _WHOLE,
+            "on_demand_card_hours": _NUMBER,
+            "spot_card_hours": _NUMBER,
+            "idle_share": _SHARE,
+            "critical_ratio": _NUMBER,
+            "months": _WHOLE,
+            "prices": _object({"reserved": _DECIMAL, "on_demand": _DECIMAL, "spot": _or_none(_DECIMAL)}),
+            "pure": _list(_object(pure)),
+            "over_reservation": _list(_object(risk)),
+            "week": _list(_list(_WHOLE)),
         }
     )  # fmt: skip
 

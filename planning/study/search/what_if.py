@@ -15,6 +15,7 @@ from planning.study.request import StudyRequest, parse_request, request_json
 from planning.study.search.choice import World, choose
 from planning.study.search.costs import bought, join, rented, reused
 from planning.study.search.market import market
+from planning.study.search.mixes import mixed
 from planning.study.search.report import comparison
 from planning.study.search.run import Setting, ways_of
 from planning.study.search.snapshot import SNAPSHOT, Snapshot, snapshot_from_json
@@ -114,14 +115,19 @@ def what_if(
     priced = frozenset(accelerator.slug for accelerator in accelerators)
     found = ways_of(asked, known, accelerators, priced)
     hired = rented(asked, found.ways, accelerators, sold)
+    blends, mixes = mixed(
+        asked, found.ways, hired, sold, snapshot, setting.currency, price_factor=changes.price
+    )
     hired = replace(hired, cost=hired.cost * changes.price, amount=hired.amount * changes.price)
     owned, _unpriced = bought(
         found.ways, accelerators, snapshot, setting.currency, utilisation=changes.utilisation
     )
-    candidates = join([hired, owned, reused(found.ways, accelerators, snapshot, setting.currency)])
+    candidates = join(
+        [hired, blends, owned, reused(found.ways, accelerators, snapshot, setting.currency)]
+    )
     world = World(
         asked, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, None,
-        price_factor=changes.price, utilisation=changes.utilisation,
+        price_factor=changes.price, utilisation=changes.utilisation, mixes=mixes,
     )  # fmt: skip
     choice = choose(world)
     return {
