@@ -52,6 +52,7 @@ class Layout:
     columns: tuple[str, ...] = ()
     delimiter: str = ","
     headers: int = 0
+    quoted: bool = False
     old_names: bool = False
     decimal_commas: int = 0
     decimal_points: int = 0
@@ -67,6 +68,7 @@ def rows(lines: Iterable[tuple[int, str, str | None]], layout: Layout) -> Iterat
         if header:
             layout.columns, layout.delimiter, old = header
             layout.headers += 1
+            layout.quoted |= '"' in stripped
             layout.old_names |= old
             continue
         cells = _split(stripped, layout.delimiter)
@@ -87,7 +89,8 @@ def rows(lines: Iterable[tuple[int, str, str | None]], layout: Layout) -> Iterat
 def _header(text: str) -> tuple[tuple[str, ...], str, bool] | None:
     for delimiter in (",", ";", "\t"):
         names = [
-            _UNIT.sub("", cell).strip().strip('"').lower() for cell in text[:8000].split(delimiter)
+            _UNIT.sub("", cell.strip().strip('"')).strip().lower()
+            for cell in text[:8000].split(delimiter)
         ]
         if (
             len(names) >= 2

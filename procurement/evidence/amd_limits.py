@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
+
 from core.messages import msg
 from procurement.evidence.bounded import JsonDocument
+from procurement.evidence.document import Document
 from procurement.evidence.report import DeviceLog, Report
 from procurement.evidence.types import Verdict
+
+
+def table(document: Document, first: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows below the header whose first column is `first`, with their lines. "" is set in a row of another width."""
+    names: list[str] = []
+    for each in document.lines():
+        cells = [cell.strip() for cell in next(csv.reader([each.text]), [])]
+        if cells and cells[0] == first:
+            names = cells
+        elif names and any(cells):
+            row = dict(zip(names, cells, strict=False))
+            yield each.number, row | ({"": "width"} if len(cells) != len(names) else {})
 
 
 def sound(report: Report, found: list[JsonDocument]) -> bool:

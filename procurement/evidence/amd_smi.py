@@ -1,4 +1,4 @@
-"""amd-smi, JSON and text. Its sections move between releases, so a value is found by the end of its path."""
+"""amd-smi: JSON, text and CSV. Its sections move between releases, so a value is found by the end of its path."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from core.messages import msg
 from planning.telemetry_formats.values import Cell, classify, integer, number
-from procurement.evidence.amd_limits import counted, hot, sound
+from procurement.evidence.amd_limits import counted, hot, sound, table
 from procurement.evidence.bounded import documents, items, mapping, objects
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
-from procurement.evidence.report import Report
+from procurement.evidence.report import Report, line
 from procurement.evidence.types import Verdict
 
-FORMATS = ("amd_smi_json", "amd_smi_text")
+FORMATS = ("amd_smi_json", "amd_smi_text", "amd_smi_csv")
 
 _BLOCK = re.compile(r"^GPU: (\d{1,3})\s*$")
 _PAIR = re.compile(r"^(\s+)([A-Z][A-Z0-9_ ]{0,60}):\s*(.*)$")
@@ -25,6 +25,8 @@ def read(document: Document, context: EvidenceContext) -> Report:
     text = document.text()
     if re.search(r'"gpu(?:_data)?"\s*:', text[:200_000]):
         return _amd_json(text, context)
+    if re.search(r"^gpu,", text, re.MULTILINE):
+        return _amd_csv(document, context)
     return _amd_text(document, context)
 
 
@@ -76,6 +78,23 @@ def _amd_text(document: Document, context: EvidenceContext) -> Report:
             stack.append((len(pair[1]), name))
     for index, flat in cards.items():
         _amd_card(report, index, flat, f"GPU: {index}")
+    report.review_needed("text_has_no_end", msg("The text has no end mark: ask for --json."))
+    _amd_end(report)
+    return report
+
+
+def _amd_csv(document: Document, context: EvidenceContext) -> Report:
+    """A row a card. Like the text it has no end mark, so it never passes alone."""
+    report = Report("amd_smi_csv", context, complete=None)
+    short = 0
+    for number_, row in table(document, "gpu"):
+        index = integer(row.get("gpu"))
+        if row.get("") or index is None:
+            short += 1
+            continue
+        _amd_card(report, index, row, line(number_))
+    if short:
+        report.incomplete("short_rows", msg("%(count)s rows have too few cells.", count=short))
     report.review_needed("text_has_no_end", msg("The text has no end mark: ask for --json."))
     _amd_end(report)
     return report
@@ -133,6 +152,10 @@ def _amd_card(report: Report, index: int, flat: Mapping[str, str], where: str) -
         "use_pct": number(_last(flat, "usage.gfx_activity", "gfx_activity")),
     }
     hot(report, log, hotspot, memory, where)
+    if hotspot is None and any(path.endswith(("hotspot", "junction")) for path in flat):
+        log.note(
+            Verdict.INCONCLUSIVE, "no_temperature", msg("The temperature is missing."), where=where
+        )
     uncorrectable = number(_last(flat, "total_uncorrectable_count", "total_uncorrectable"))
     counted(log, uncorrectable, "ecc_uncorrected", Verdict.FAIL, where)
     counted(

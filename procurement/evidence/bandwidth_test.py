@@ -20,6 +20,9 @@ _SECTION = re.compile(
 _ROW = re.compile(r"^\s*(\d{1,15})\s+([\d.]{1,12})\s*$")
 _RESULT = re.compile(r"^Result = (PASS|FAIL)")
 _UNIT = re.compile(r"Bandwidth\((GB|MB)/s\)")
+_CSV = re.compile(
+    r"^bandwidthTest-(H2D|D2H|D2D)(?:-(Pinned|Paged))?, Bandwidth = ([\d.]{1,12}) (GB|MB)/s, .*NumDevsUsed = (\d{1,3})"
+)
 _SHORT = {"Host to Device": "h2d", "Device to Host": "d2h", "Device to Device": "d2d"}
 
 
@@ -40,6 +43,13 @@ def read(document: Document, context: EvidenceContext) -> Report:
             value = number(row[2])
             if section and value is not None and value * scale > best.get(section, (0.0, 0))[0]:
                 best[section] = (round(value * scale, 4), each.number)
+        elif csv := _CSV.match(text):
+            value = number(csv[3])
+            if value is not None:
+                value = round(value * (1.0 if csv[4] == "GB" else 0.001), 4)
+                if value > best.get(csv[1].lower(), (0.0, 0))[0]:
+                    best[csv[1].lower()] = (value, each.number)
+            pageable |= csv[2] == "Paged"
         elif outcome := _RESULT.match(text):
             result = outcome[1]
             if result == "FAIL":

@@ -257,6 +257,8 @@ def _judge_coverage(
         covered = ran.setdefault((result.iteration, result.test), set())
         if result.status != "skip":
             covered |= set(logs if result.gpus is None else result.gpus)
+    if not logs and any(result.status != "skip" for result in hardware):
+        return  # the tests ran; on which devices, nobody can tell
     if not any(ran.values()):
         for log in logs.values():
             log.note(

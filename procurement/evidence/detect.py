@@ -42,6 +42,10 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("npu_smi_info_text", r"^\|\s*npu-smi\s|^\|\s*NPU\s+(?:Name|Chip)\b"),
         (
+            "npu_smi_query_text",
+            r"^\s*NPU ID\s+: \d|^\s*(?:DDR|HBM) (?:Single|Double) Bit Error Count\s+: ",
+        ),
+        (
             "gpu_burn",
             r"^Burning for \d+ seconds|%\s+proc'd:|^Tested \d+ GPUs:|^Couldn't init a GPU test|^No clients are alive!",
         ),
@@ -51,7 +55,8 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "cuda_bandwidthtest",
-            r"\[CUDA Bandwidth Test\]|^ ?(?:Host to Device|Device to Host|Device to Device) Bandwidth, \d+ Device",
+            r"\[CUDA Bandwidth Test\]|^ ?(?:Host to Device|Device to Host|Device to Device) Bandwidth, \d+ Device|"
+            r"^bandwidthTest-(?:H2D|D2H|D2D)",
         ),
         (
             "nccl_tests",
@@ -72,7 +77,9 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("prometheus_text", r"^# (?:HELP|TYPE) [A-Za-z_:][\w:]*|^DCGM_FI_\w+\{"),
         (
             "slurm_sacct",
-            r"^JobID(?:Raw)?[|,].*\bState\b|^.*\|JobID(?:Raw)?\|.*\bState\b|^\s*JobID(?:Raw)?\s.*\bState\b",
+            r"^JobID(?:Raw)?[|,].*\bState\b|^.*\|JobID(?:Raw)?\|.*\bState\b|^\s*JobID(?:Raw)?\s.*\bState\b|"
+            r"^\d{1,12}(?:[._+][\w\[\],-]{1,60})?\|.*\|"
+            r"(?:COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL|RUNNING|PENDING)[ |]",
         ),
         (
             "slurm_sreport",
@@ -80,6 +87,12 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("rocm_smi_text", r"^GPU\[\d+\]\s*:|ROCm System Management Interface"),
         ("amd_smi_text", r"^GPU: \d+\s*$"),
+        (
+            "amd_smi_csv",
+            r"^gpu,(?=.*\b(?:gfx_activity|market_name|asic_serial|product_serial|total_uncorrectable_count|socket_power|"
+            r"hotspot|bdf)\b)",
+        ),
+        ("rocm_smi_csv", r"^device,.*\((?:C|W|%)\)|^card0,"),
     )
 )
 _KERNEL_JOURNAL = re.compile(r'"MESSAGE"\s*:')

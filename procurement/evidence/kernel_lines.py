@@ -24,6 +24,10 @@ _FULL = re.compile(
     r"^[A-Z][a-z]{2} (\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}) (\S{1,8}) (\S{1,200}) (.*)$"
 )
 _TAG = re.compile(r"^([A-Za-z][^\s:\[]{0,60})(?:\[\d+\])?: ?(.*)$")
+_LEVEL = re.compile(
+    r"^(?:kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|local\d|res\d)\s*:"
+    r"(?:emerg|alert|crit|err|warn|notice|info|debug)\s*: "
+)
 _INNER = re.compile(r"^\[\s*\d+\.\d+\] ?")
 _REPEATED = re.compile(r"^(?:last message repeated|message repeated) (\d{1,9}) times")
 _MAX_JSON = 1 << 20
@@ -44,20 +48,28 @@ class KernelLine:
 
 
 def kernel_lines(document: Document) -> Iterator[KernelLine]:
-    """Every line that has one of the known forms; others are passed on as not from the kernel."""
+    """Every line that has one of the known forms; others are passed on as not from the kernel.
+
+    Journal entries may stand one a line, spread over lines, in an array, or behind "data: " of a server's events.
+    """
     pretty: list[str] = []
     for line in document.lines():
-        text = line.text.rstrip()
+        text = line.text.strip()
+        if not pretty:
+            text = text.removeprefix("data: ").removeprefix("\x1e")
+            if text in ("[", "]"):
+                continue
+            text = text.removeprefix("[") if text.startswith("[{") else text
         if text.startswith("{") or pretty:
             pretty.append(text)
-            if text.endswith("}") or sum(map(len, pretty)) > _MAX_JSON:
-                entry = _journal(line, "\n".join(pretty))
+            if text.endswith(("}", "},", "}]")) or sum(map(len, pretty)) > _MAX_JSON:
+                yield from _journal(line, "\n".join(pretty).rstrip("],"))
                 pretty = []
-                if entry:
-                    yield entry
             continue
-        if text.strip():
-            yield _plain(line, text)
+        if text:
+            yield _plain(line, _LEVEL.sub("", text))
+    if pretty:
+        yield from _journal(line, "\n".join(pretty))
 
 
 def _plain(line: HostLine, text: str) -> KernelLine:
@@ -109,14 +121,20 @@ def _tagged(line: HostLine, host: str, rest: str, seconds: float | None, form: s
     )
 
 
-def _journal(line: HostLine, text: str) -> KernelLine | None:
-    """An entry of journalctl -o json. MESSAGE is an array of bytes when it is not clean UTF-8."""
+def _journal(line: HostLine, text: str) -> Iterator[KernelLine]:
+    """Entries of journalctl -o json: one, or several with commas between them."""
     try:
-        entry: Any = json.loads(text)
+        entries: Any = json.loads(f"[{text}]")
     except (ValueError, RecursionError):
-        return KernelLine(line.number, line.host, text[:2000], False, None, "journal cut")
-    if not isinstance(entry, dict) or "MESSAGE" not in entry:
-        return None
+        yield KernelLine(line.number, line.host, text[:2000], False, None, "journal cut")
+        return
+    for entry in entries:
+        if isinstance(entry, dict) and "MESSAGE" in entry:
+            yield _entry(line, entry)
+
+
+def _entry(line: HostLine, entry: dict[str, Any]) -> KernelLine:
+    """MESSAGE is an array of bytes when it is not clean UTF-8."""
     message = entry["MESSAGE"]
     if isinstance(message, list):
         message = bytes(b for b in message if isinstance(b, int) and 0 <= b < 256).decode(

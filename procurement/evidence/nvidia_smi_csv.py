@@ -102,10 +102,12 @@ def _judge(
             "edited_by_spreadsheet",
             msg("Decimal commas and points are mixed: the file was edited. Ask for the original."),
         )
-    elif layout.decimal_commas or layout.delimiter != ",":
+    elif layout.decimal_commas or layout.quoted or layout.delimiter != ",":
         report.review_needed(
             "edited_by_spreadsheet",
-            msg("The separator or decimal commas show that a spreadsheet saved this file again."),
+            msg(
+                "The separator, quotes or decimal commas show that a spreadsheet saved this file again."
+            ),
         )
     if counts["short_rows"]:
         report.incomplete(

@@ -8,7 +8,7 @@ from core.messages import msg
 from procurement.evidence.nvidia_smi_identity import judge_batch, judge_identity, note
 from procurement.evidence.nvidia_smi_state import State, index_of
 from procurement.evidence.report import DeviceLog, Report
-from procurement.evidence.types import Verdict
+from procurement.evidence.types import Severity, Verdict
 
 _NEEDED = ("name", "uuid", "bus")
 
@@ -50,6 +50,18 @@ def judge_states(report: Report, states: Sequence[State], attached: int | None) 
                 shown=len(states),
             ),
         )
+        if states and attached > len(states) and all(state.closed for state in states):
+            report.finding(
+                "gpu_missing",
+                Severity.BLOCKING,
+                msg(
+                    "%(attached)s cards are attached, %(shown)s are described.",
+                    attached=attached,
+                    shown=len(states),
+                ),
+                value=len(states),
+                threshold=attached,
+            )
     if any(not state.closed for state in states):
         report.incomplete("block_cut", msg("The description of a card is cut off."))
 

@@ -48,10 +48,8 @@ def read(document: Document, context: EvidenceContext) -> Report:
     cards: dict[tuple[str, str], _Card] = {}
     names: set[str] = set()
     samples = 0
-    last = 0
     for sample in exposition(((each.number, each.text) for each in document.lines()), facts):
         samples += 1
-        last = sample.number
         names.add(sample.name)
         _take(report, cards, sample)
     report.variant = ("dcgm-exporter" if cards else "exposition") + (
@@ -77,7 +75,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
         )
     if not cards:
         report.unproven("no_gpu_metrics", msg("No metric names an accelerator."))
-    _judge(report, cards, last)
+    _judge(report, cards)
     return report
 
 
@@ -106,8 +104,7 @@ def _take(report: Report, cards: dict[tuple[str, str], _Card], sample: Sample) -
         )  # slices of one card: the worst counts
 
 
-def _judge(report: Report, cards: dict[tuple[str, str], _Card], last: int) -> None:
-    del last
+def _judge(report: Report, cards: dict[tuple[str, str], _Card]) -> None:
     clocks = [
         c.values[_SM][0]
         for c in cards.values()
@@ -224,8 +221,8 @@ def _judge_card(report: Report, card: _Card, typical: float | None) -> None:
             threshold=round(_SLOW * typical),
             where=line(clock[1]),
         )
-    needed = (_XID, _TEMP)
-    for name in needed:
+    shown_blank = {_REMAP_FAILURE, *_UNCORRECTED, *_REMAP_PENDING} & set(card.blanks)
+    for name in (_XID, _TEMP, *sorted(shown_blank)):
         if name not in values:
             log.note(
                 Verdict.INCONCLUSIVE,

@@ -51,6 +51,9 @@ def _read(stream: BinaryIO, context: EvidenceContext) -> Evidence:
     document = Document(source)
     windows = source.windows()
     formats = detect(tuple(document.strip(window) for window in windows if window))
+    if not formats and document.can_be_stamped:
+        document = Document(source, stamped=True)
+        formats = detect(tuple(document.strip(window) for window in windows if window))
     hidden = detect(tuple(document.unlabelled(window) for window in windows if window))
     if not formats:
         message = msg("No known tool wrote this file.")

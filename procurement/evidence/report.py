@@ -18,7 +18,7 @@ from procurement.evidence.types import (
     Value,
     Verdict,
 )
-from procurement.evidence.verdict import device_verdict, file_verdict
+from procurement.evidence.verdict import device_verdict, file_verdict, worst
 
 MAX_REASONS = 100  # of one device: more say nothing new, and a hostile file could hold millions
 MAX_DEVICES = 20_000
@@ -169,6 +169,7 @@ class Report:
             comparison=self.comparison,
             review=self.review,
             review_verdict=self.review_verdict,
+            run_verdict=worst(self.run_verdicts),
         )
 
 

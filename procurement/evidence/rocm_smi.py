@@ -1,4 +1,4 @@
-"""rocm-smi, JSON and text. Two dies of one module share a serial; that is no duplicate."""
+"""rocm-smi: JSON, text and CSV. Two dies of one module share a serial; that is no duplicate."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from core.messages import msg
 from planning.telemetry_formats.values import Cell, classify, number
-from procurement.evidence.amd_limits import counted, hot, sound
+from procurement.evidence.amd_limits import counted, hot, sound, table
 from procurement.evidence.bounded import documents, mapping
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
 from procurement.evidence.report import DeviceLog, Report
 from procurement.evidence.types import Verdict
 
-FORMATS = ("rocm_smi_json", "rocm_smi_text")
+FORMATS = ("rocm_smi_json", "rocm_smi_text", "rocm_smi_csv")
 
 _CARD = re.compile(r"^card(\d{1,3})$")
 _CONCISE = re.compile(r"^GPU\[(\d{1,3})\]\s*:\s*(.{1,100}?):\s*(.{0,200})$")
@@ -27,6 +27,8 @@ def read(document: Document, context: EvidenceContext) -> Report:
     text = document.text()
     if re.search(r'"card\d{1,3}"\s*:', text[:200_000]):
         return _rocm_json(text, context)
+    if re.search(r"^device,", text, re.MULTILINE):
+        return _rocm_csv(document, context)
     return _rocm_text(document, context)
 
 
@@ -61,6 +63,26 @@ def _rocm_json(text: str, context: EvidenceContext) -> Report:
         "rocm_smi_deprecated",
         msg("rocm-smi is deprecated for amd-smi, and this file says nothing of ECC errors."),
     )
+    return report
+
+
+def _rocm_csv(document: Document, context: EvidenceContext) -> Report:
+    report = Report("rocm_smi_csv", context, complete=None)
+    cards: dict[int, dict[str, str]] = {}
+    strange = 0
+    for _, row in table(document, "device"):
+        name = _CARD.match(row.pop("device", ""))
+        if row.get("") or not name:
+            strange += row.get("device") != "system"
+        else:
+            cards.setdefault(int(name[1]), row)
+    if strange or sorted(cards) != list(range(len(cards))):
+        report.incomplete(
+            "cards_missing",
+            msg("A card is missing, or a part of the file has a name that is not known."),
+        )
+    _rocm_cards(report, cards, "card%s")
+    report.review_needed("text_has_no_end", msg("The text has no end mark: ask for --json."))
     return report
 
 

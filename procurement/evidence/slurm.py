@@ -33,9 +33,9 @@ def read(document: Document, context: EvidenceContext) -> Report:
     head = (
         document.strip(document.source.windows()[0]) if document.plain else document.text()[:65536]
     )
-    if "JobID" in head and "State" in head:
-        return _sacct(document, context)
-    return _sreport(document, context)
+    if "TRES Name" in head or "Usage reported in" in head:
+        return _sreport(document, context)
+    return _sacct(document, context)  # without a header too: it says that the columns are unknown
 
 
 def _sacct(document: Document, context: EvidenceContext) -> Report:

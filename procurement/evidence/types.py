@@ -205,6 +205,9 @@ class Evidence:
     review: str = ""
     review_verdict: str | None = None
     reader_version: str = READER_VERSION
+    run_verdict: Verdict = (
+        Verdict.PASS
+    )  # of the run as a whole: it holds for each device in the file
 
     @property
     def reasons(self) -> tuple[Message, ...]:
@@ -226,6 +229,7 @@ class Evidence:
             "driver_version": self.driver_version,
             "complete": self.complete,
             "file_verdict": self.verdict.value,
+            "run_verdict": self.run_verdict.value,
             "policy_version": self.policy_version,
             "reader_version": self.reader_version,
             "hosts": list(self.hosts),
@@ -265,6 +269,7 @@ class Evidence:
             review=data.get("review", ""),
             review_verdict=data.get("review_verdict"),
             reader_version=data["reader_version"],
+            run_verdict=Verdict(data.get("run_verdict", Verdict.PASS)),
         )
 
 

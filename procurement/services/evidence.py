@@ -232,10 +232,14 @@ def _verdict(evidence: EvidenceFile, found: Evidence, entry: _Bound) -> UnitVerd
     ]
     if found.verdict in (Verdict.REJECT, Verdict.RETEST):
         verdict = worst([verdict, found.verdict])
-    elif verdict in (Verdict.PASS, Verdict.WARN) and (
-        doubts or found.complete is False or found.verdict is Verdict.INCONCLUSIVE
-    ):
-        verdict = Verdict.INCONCLUSIVE
+    elif verdict in (Verdict.PASS, Verdict.WARN):
+        review = any(
+            finding.severity is Severity.REVIEW and finding.device is None
+            for finding in found.findings
+        )
+        verdict = worst([verdict, found.run_verdict, *([Verdict.WARN] if review else [])])
+        if doubts or found.complete is False or found.verdict is Verdict.INCONCLUSIVE:
+            verdict = worst([verdict, Verdict.INCONCLUSIVE])
     reasons += [
         {**doubt.to_json(), "rule": doubt.code, "verdict": verdict.value} for doubt in doubts
     ]

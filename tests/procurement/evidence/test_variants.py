@@ -1,0 +1,280 @@
+"""Forms of each format that the samples do not show: other versions, wrappers of parallel shells, other views."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from procurement.evidence.policy import EvidenceContext
+from procurement.evidence.read import read_evidence
+from tests.procurement.evidence.samples import FOLDER, content
+
+SKIPPED = content("07_dcgmi_diag_v3_table_all_skipped.txt").decode()
+TABLE = SKIPPED.replace("Skip - All", "Pass - All")
+NCCL = content("11_nccl_allreduce_8xh100_ok.txt").decode()
+SACCT = content("22_sacct_parsable2_month.psv").decode()
+DMESG = content("18_dmesg_T_xid_mixed.txt").decode()
+
+
+def read(text, **context):
+    data = text if isinstance(text, bytes) else text.encode()
+    return read_evidence(data, context=EvidenceContext.from_json(context))
+
+
+def cautions(evidence):
+    return {caution.code for caution in evidence.cautions}
+
+
+def labelled(label, text):
+    return "".join(f"{label}{line}\n" for line in text.splitlines())
+
+
+FAILED = TABLE.replace("PCIe                      | Pass", "PCIe                      | Fail")
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda host, text: labelled(f"{host}: ", text),
+        lambda host, text: labelled(f"[pod/{host}/diag] ", text),
+        lambda host, text: labelled(f"{host}  | ", text),
+        lambda host, text: labelled(f"{host}\t", text),
+        lambda host, text: f"{host} | CHANGED | rc=0 >>\n{text}",
+        lambda host, text: f"---------------\n{host}\n---------------\n{text}",
+        lambda host, text: labelled("2026-03-03T02:17:45.1Z ", labelled(f"[pod/{host}/x] ", text)),
+    ],
+)
+def test_each_host_of_a_parallel_shell_is_judged_apart(wrapped):
+    both = wrapped("node-1", TABLE) + wrapped("node-2", TABLE)
+    evidence = read(both)
+    assert (evidence.verdict, evidence.hosts) == ("pass", ("node-1", "node-2"))
+    assert len(evidence.devices) == 8
+    assert read(wrapped("node-1", TABLE) + wrapped("node-2", FAILED)).verdict == "fail"
+    assert read(wrapped("node-1", TABLE) + wrapped("node-2", SKIPPED)).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    "label", ["[prterun-gpu-a01-9@1,0]<stdout>: ", "[1,0]<stdout>:", "2026-03-03T02:17:45.123Z "]
+)
+def test_labels_of_launchers_and_collectors_are_taken_off(label):
+    evidence = read(labelled(label, NCCL))
+    assert (evidence.verdict, evidence.hosts) == ("pass", ("gpu-a01",))
+
+
+def test_a_table_that_names_no_device_binds_to_none():
+    """DCGM 2.x prints no metadata: all devices passed, and nobody can tell how many there are."""
+    lines = [
+        line for line in TABLE.splitlines() if not re.search("Metadata|Version|Device IDs", line)
+    ]
+    evidence = read("\n".join(lines) + "\n")
+    assert (evidence.verdict, evidence.devices) == ("inconclusive", ())
+    assert "no_devices" in cautions(evidence)
+    assert "all_hardware_tests_skipped" not in cautions(evidence)
+
+
+def diag_3(status="Pass", key="gpu_ids"):
+    def test(name, *results):
+        return {"name": name, "results": list(results)}
+
+    each = [{key: str(gpu), "status": status} for gpu in range(2)]
+    return json.dumps(
+        {
+            "DCGM GPU Diagnostic": {
+                "test_categories": [
+                    {"category": "Deployment", "tests": [test("Denylist", {key: "0,1", "status": "Pass"})]},
+                    {"category": "Hardware", "tests": [test("GPU Memory", *each), test("Diagnostic", *each)]},
+                ],
+                "version": "3.1.8",
+            },
+            "Driver Version Detected": "535.129.03",
+            "GPU Device IDs": ["20b2", "20b2"],
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["gpu_ids", "gpu_id"])
+def test_dcgm_3_json_in_both_spellings(key):
+    assert read("Successfully ran diagnostic for group.\n" + diag_3(key=key)).verdict == "pass"
+    assert read(diag_3("Not Run", key)).verdict == "inconclusive"
+    assert read(diag_3("Skip", key)).verdict == "inconclusive"
+    assert read(diag_3("Fail", key)).verdict == "fail"
+
+
+@pytest.mark.parametrize("root", ["DCGM Diagnostic", "DCGM GPU Diagnostic"])
+def test_a_diagnostic_that_could_not_start_is_inconclusive(root):
+    assert (
+        read(json.dumps({root: {"runtime_error": "busy", "version": "4.2.3"}})).verdict
+        == "inconclusive"
+    )
+
+
+def test_a_scrape_with_a_blank_for_a_health_counter_is_inconclusive():
+    labels = 'gpu="0",UUID="GPU-aeb881b9-1e82-8d13-e31d-4710aac0b014",Hostname="a",modelName="NVIDIA H100 80GB HBM3"'
+    values = {
+        "XID_ERRORS": "0", "GPU_TEMP": "60", "ROW_REMAP_FAILURE": "0",
+        "UNCORRECTABLE_REMAPPED_ROWS": "0", "ECC_DBE_VOL_TOTAL": "0",
+    }  # fmt: skip
+
+    def scrape(**changes):
+        return "".join(f"DCGM_FI_DEV_{k}{{{labels}}} {v}\n" for k, v in (values | changes).items())
+
+    assert read(scrape()).verdict == "pass"
+    for name in ("XID_ERRORS", "ROW_REMAP_FAILURE", "ECC_DBE_VOL_TOTAL"):
+        assert read(scrape(**{name: "NaN"})).verdict == "inconclusive"
+        assert read(scrape(**{name: "9223372036854775794"})).verdict == "inconclusive"
+    assert read(scrape(ECC_DBE_VOL_TOTAL="2")).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        labelled("", re.sub(r"^\[[^\]]*\] ", "kern  :err   : [Tue Mar  3 02:17:45 2026] ", DMESG, flags=re.M)),
+        re.sub(r"^\[[^\]]*\] ", "[ 123.456789] ", DMESG, flags=re.M),
+        re.sub(r"^\[[^\]]*\] ", "", DMESG, flags=re.M),
+    ],
+)  # fmt: skip
+def test_a_kernel_log_in_any_of_dmesgs_forms(text):
+    verdicts = {device.bus: device.verdict.value for device in read(text).devices}
+    assert verdicts["0000:9b:00"] == verdicts["0000:4e:00"] == verdicts["0000:bb:00"] == "fail"
+    assert verdicts["0000:29:00"] == "warn"
+
+
+XID = {
+    "MESSAGE": "NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', GPU has fallen off the bus.",
+    "_TRANSPORT": "kernel", "_HOSTNAME": "n1", "__REALTIME_TIMESTAMP": "1772500000000000",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps([XID, XID], indent=1),
+        json.dumps([XID, XID]),
+        json.dumps(XID, indent="\t") + "\n" + json.dumps(XID, indent="\t"),
+        "data: " + json.dumps(XID) + "\n\ndata: " + json.dumps(XID) + "\n",
+    ],
+)
+def test_a_journal_as_an_array_spread_over_lines_or_as_events(text):
+    evidence = read(text)
+    assert (evidence.verdict, evidence.devices[0].bus) == ("fail", "0000:9b:00")
+
+
+def test_sacct_without_a_header_is_known_and_says_so():
+    evidence = read("".join(SACCT.splitlines(keepends=True)[1:]))
+    assert (evidence.format, evidence.review_verdict) == ("slurm_sacct", "inconclusive")
+    assert "no_header" in cautions(evidence)
+
+
+def test_sacct_in_every_separator_tells_the_same():
+    wanted = read(SACCT).metrics
+    for text in (
+        labelled("", SACCT).replace("\n", "|\n"),
+        SACCT.replace(",", ";").replace("|", ","),
+        SACCT.replace("|", "|#"),
+        SACCT.replace("|Planned|", "|Reserved|"),
+    ):
+        assert read(text).metrics == wanted
+
+
+GOOD = content("25_nvbandwidth_text_na_matrix.txt").decode()
+
+
+def nvbandwidth(**first):
+    host = {
+        "name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_description": "memcpy (GB/s)",
+        "bandwidth_matrix": [["55.1", "55.2"]], "sum": 110.3,
+    }  # fmt: skip
+    peer = {
+        "name": "device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_description": "memcpy (GB/s)",
+        "bandwidth_matrix": [["N/A", "391.1"], ["391.2", "N/A"]], "sum": 782.3,
+    }  # fmt: skip
+    return json.dumps(
+        {"nvbandwidth": {"Driver Version": "570.1", "testcases": [host | first, peer]}}
+    )
+
+
+def test_a_waived_path_to_the_host_is_not_measured():
+    limit = {"policy_used": {"h2d_min_gbs": 52}}
+    assert read(nvbandwidth(), **limit).verdict == "pass"
+    assert read(nvbandwidth(status="Waived"), **limit).verdict == "inconclusive"
+    assert read(nvbandwidth(status="Error"), **limit).verdict == "fail"
+    assert read(nvbandwidth(bandwidth_matrix=[["55.1", "N/A"]]), **limit).verdict == "inconclusive"
+    assert read(nvbandwidth(bandwidth_matrix=[["55.1", "0.00"]]), **limit).verdict == "fail"
+
+
+def test_bandwidthtest_in_csv():
+    row = "bandwidthTest-{}, Bandwidth = {} GB/s, Time = 0.001 s, Size = 32000000 bytes, NumDevsUsed = 1\n"
+    rows = (
+        row.format("H2D-Pinned", 12.3) + row.format("D2H-Pinned", 26.1) + row.format("D2D", 1157.0)
+    )
+    evidence = read(rows + "Result = PASS\n")
+    assert (evidence.format, evidence.metrics["h2d_gbs"]) == ("cuda_bandwidthtest", 12.3)
+    assert evidence.verdict == "inconclusive"  # it names no card
+
+
+AMD = "gpu,gfx_activity,total_correctable_count,total_uncorrectable_count,total_deferred_count,hotspot,socket_power\n"
+
+
+def test_amd_smi_in_csv_never_passes_alone_and_sees_errors():
+    evidence = read(
+        AMD + "0,99,0,0,0,71,740\n1,99,0,2,0,71,741\n2,99,0,0,0,N/A,740\n3,99,0,N/A,0,71,740\n"
+    )
+    assert [d.verdict.value for d in evidence.devices] == [
+        "pass",
+        "fail",
+        "inconclusive",
+        "inconclusive",
+    ]
+    assert read(AMD + "0,99,0,0,0,71,740\n").verdict == "warn"
+    assert read(AMD + "0,99,0,0\n").verdict == "inconclusive"
+
+
+def test_rocm_smi_in_csv():
+    head = "device,Temperature (Sensor junction) (C),Average Graphics Package Power (W),GPU use (%),Serial Number\n"
+    rows = "card0,61.0,540.0,100,692000000119\ncard1,125.0,540.0,100,692000000120\n"
+    evidence = read(head + rows)
+    assert evidence.format == "rocm_smi_csv"
+    assert [d.verdict.value for d in evidence.devices] == ["pass", "fail"]
+    assert read(head + rows.splitlines()[0] + "\n").verdict == "warn"
+    assert "cards_missing" in cautions(read(head + rows.splitlines()[1] + "\n"))
+
+
+def test_ascends_other_views_give_serial_numbers_and_errors():
+    board = "\tNPU ID                         : 3\n\tSerial Number                  : 033JXX10Q1000123\n"
+    assert read(board).devices[0].identity == ("serial", "033JXX10Q1000123")
+    assert read(board).verdict == "warn"
+    ecc = "\tNPU ID : 3\n\tHBM Single Bit Error Count : 0\n\tHBM Double Bit Error Count : {}\n"
+    assert [read(ecc.format(n)).verdict for n in ("0", "2", "-")] == [
+        "warn",
+        "fail",
+        "inconclusive",
+    ]
+
+
+SMI = (FOLDER / "variants" / "nvidia_smi_q_h100.txt").read_text()
+
+
+def test_fewer_cards_described_than_attached_is_a_lost_card_unless_the_file_is_cut():
+    assert read(SMI).verdict == "pass"
+    evidence = read(
+        SMI.replace(
+            "Attached GPUs                             : 2",
+            "Attached GPUs                             : 3",
+        )
+    )
+    assert (evidence.verdict, {f.code for f in evidence.findings}) == ("fail", {"gpu_missing"})
+    assert read(SMI[: len(SMI) - 900]).verdict == "inconclusive"
+
+
+def test_a_query_log_that_a_spreadsheet_quoted_is_read_and_told():
+    rows = [
+        line.split(", ")
+        for line in content("16_nvidia_smi_query_burnin_units.csv").decode().splitlines()
+    ]
+    out = io.StringIO()
+    csv.writer(out, quoting=csv.QUOTE_ALL).writerows(rows)
+    original, evidence = read(content("16_nvidia_smi_query_burnin_units.csv")), read(out.getvalue())
+    assert [d.identity for d in evidence.devices] == [d.identity for d in original.devices]
+    assert "edited_by_spreadsheet" in cautions(evidence)
