@@ -42,3 +42,8 @@ class Message:
 def msg(template: str, /, **params: Parameter) -> Message:
     """A translatable message. The template must be a literal, or it is not extracted."""
     return Message(template, params)
+
+
+def plural(count: float, one: Message, many: Message) -> Message:
+    """`one` for exactly one, `many` for any other count. Both are written out, so that both are extracted."""
+    return one if count == 1 else many

@@ -8,19 +8,21 @@ from typing import Any
 
 from django.utils.translation import gettext, pgettext
 
-from core.templatetags.ui import quantity, significant
+from core.templatetags.ui import percent, quantity, significant
 from planning.estimate_text import figure, say
-from planning.estimators.types import Band, Step
+from planning.estimators.types import Band, FleetAnswers, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, label
 
+PERCENTILE = "p"  # of the fleet, at which the latency target holds
 COMPARED = (
-    "training_time", "run_time", "ttft_p50", "ttft_p95", "ttft_p99", "end_to_end_p50", "end_to_end_p95",
-    "end_to_end_p99", "tpot", "throughput", "accelerator_hours", "mfu",
+    "training_time", "run_time", f"ttft_{PERCENTILE}", f"end_to_end_{PERCENTILE}", "tpot", "throughput",
+    "accelerator_hours", "mfu",
 )  # fmt: skip
 TILES = (
     *COMPARED,
     "wall_time",
+    "batch_time",
     "ttft",
     "end_to_end",
     "load",
@@ -57,9 +59,17 @@ class Shown:
     figures: list[list[str]]
     constants: str
     grade: str
+    fleet: dict[str, Any] | None  # latencies of a service at two loads
 
 
-def shown(found: AcceleratorEstimate) -> Shown:
+def _names(names: Sequence[str], percentile: str) -> list[str]:
+    return [
+        f"{name.removesuffix(PERCENTILE)}{percentile}" if name.endswith(f"_{PERCENTILE}") else name
+        for name in names
+    ]
+
+
+def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
     """One estimate in the language in force."""
     e = found.estimate
     grades = [band.grade for band in e.figures.values()]
@@ -74,7 +84,11 @@ def shown(found: AcceleratorEstimate) -> Shown:
         parts=[(say(label(part.name)), part.value) for part in e.memory],
         part_notes=[f"{say(label(p.name))}: {say(p.note)}" for p in e.memory if p.note],
         capacity=e.capacity_bytes,
-        tiles=[_tile(name, e.figures[name]) for name in TILES if _has_tile(name, e.figures)],
+        tiles=[
+            _tile(name, e.figures[name])
+            for name in _names(TILES, percentile)
+            if _has_tile(name, e.figures)
+        ],
         saturations=_saturations(found),
         facts=[(say(label(name)), str(value)) for name, value in e.layout.items()],
         remedies=[say(text) for text in e.remedies],
@@ -84,7 +98,26 @@ def shown(found: AcceleratorEstimate) -> Shown:
         figures=[_row(name, band) for name, band in e.figures.items()],
         constants=e.constants_version,
         grade=say(GRADES[_weakest(grades)]),
+        fleet=None if e.fleet is None else _fleet(e.fleet),
     )
+
+
+def _fleet(answers: FleetAnswers) -> dict[str, Any]:
+    """Latency by percentile, one column for each figure at the planned load and at that load x (1 + model error)."""
+    loads = (answers.planned, answers.with_model_error)
+    names = [name for name in ("wait", "ttft", "end_to_end") if getattr(answers.planned, name)]
+    heads = [
+        gettext("%(figure)s at %(load)s load")
+        % {"figure": say(label(name)), "load": percent(at.load)}
+        for name in names
+        for at in loads
+    ]
+    rows = [
+        [p, *(figure(getattr(at, name)[p], "s") for name in names for at in loads)]
+        for p in answers.planned.end_to_end
+    ]
+    columns = [(gettext("Percentile"), ""), *((head, "num") for head in heads)]
+    return {"columns": columns, "rows": rows, "error": percent(answers.model_error)}
 
 
 def _weakest(grades: Sequence[str]) -> str:
@@ -149,7 +182,8 @@ def _input(value: float | str) -> str:
 
 def comparison(answer: Answer) -> dict[str, Any]:
     """Columns and rows of the table over accelerators."""
-    names = [n for n in COMPARED if any(n in e.estimate.figures for e in answer.estimates)]
+    order = _names(COMPARED, answer.request.constraints.latency_percentile)
+    names = [n for n in order if any(n in e.estimate.figures for e in answer.estimates)]
     names = names[:MOST_COLUMNS]
     rows = []
     for found in answer.estimates:
@@ -180,7 +214,7 @@ def answer_context(answer: Answer, *, show: str = "") -> dict[str, Any]:
     chosen = next((e for e in answer.estimates if e.accelerator.slug == show), answer.estimates[0])
     return {
         "comparison": comparison(answer),
-        "one": shown(chosen),
+        "one": shown(chosen, answer.request.constraints.latency_percentile),
         "refused": [(refused.accelerator, say(refused.reason)) for refused in answer.refused],
         "notes": [say(note) for note in answer.notes],
         "catalogue": say(ORIGINS[answer.catalogue]),

@@ -13,7 +13,9 @@ from planning.estimators.types import Band, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, label
 
-MAIN = ("training_time", "run_time", "ttft_p95", "ttft_p99", "tpot", "throughput", "accelerator_hours")  # fmt: skip
+MAIN = (
+    "training_time", "run_time", "ttft_p95", "end_to_end_p95", "tpot", "throughput", "accelerator_hours",
+)  # fmt: skip
 
 
 def say(message: Message) -> str:
@@ -28,7 +30,7 @@ def figure(value: float, unit: str) -> str:
     if unit == "s":
         return span(value)
     if unit in ("1", ""):
-        return percent(value) if abs(value) <= 1 else significant(value)
+        return percent(value) if abs(value) <= 10 else significant(value)
     if unit in ("h", "kWh"):
         return f"{significant(value)} {unit}"
     return quantity(value, unit)

@@ -26,6 +26,13 @@ from planning.study.model import KnownModel
 
 # Kinds whose shape the transformer estimators understand.
 TRANSFORMERS = ("decoder", "encoder", "encoder-decoder")
+BY_SAMPLE = (
+    "encoder", "encoder-decoder", "dual-encoder", "vision-encoder", "cnn", "diffusion-unet", "diffusion-transformer",
+)  # fmt: skip
+LARGE_IMAGE = 512  # pixels a side
+# Passes of one sample that follow each other: 20 diffusion steps with and without guidance; 28 steps of a distilled
+# diffusion transformer (its pipeline's default); the tokens that 30 seconds of speech make.
+USUAL_PASSES = {"diffusion-unet": 40.0, "diffusion-transformer": 28.0, "encoder-decoder": 100.0}
 
 
 def accelerator(row: Mapping[str, Any]) -> Accelerator:
@@ -109,23 +116,33 @@ def is_transformer(row: Mapping[str, Any]) -> bool:
 
 
 def known_model(row: Mapping[str, Any]) -> KnownModel:
-    """What is known of a catalogue's model: a transformer's shape, or of another model its size and forward pass.
-
-    Raises
-    ------
-    InputError
-        If the row has neither a transformer's shape nor the work of one sample.
-    """
+    """What is known of a catalogue's model: a transformer's shape, or of another model its size and forward pass."""
+    forward = row["forward_gflop"] * 1e9 if row["forward_gflop"] else None
     if is_transformer(row):
-        return KnownModel(architecture(row))
-    if not row["forward_gflop"]:
-        raise InputError(
-            "model",
-            msg("%(name)s has no transformer shape to estimate from", name=row["name"]),
-            value=row["slug"],
+        speaks = row["kind"] == "encoder-decoder"
+        return KnownModel(
+            architecture(row),
+            forward,
+            usual_passes=USUAL_PASSES.get(row["kind"], 1.0),
+            equal_passes=not speaks,
         )
     shape = architecture_from_count(float(row["params_total"]), name=row["name"])
-    return KnownModel(replace(shape, assumed=()), row["forward_gflop"] * 1e9)
+    return KnownModel(
+        replace(shape, assumed=()),
+        forward,
+        False,
+        network_of(row),
+        USUAL_PASSES.get(row["kind"], 1.0),
+    )
+
+
+def network_of(row: Mapping[str, Any]) -> str:
+    """What a model is mostly made of, for the share of the peak rate that it reaches."""
+    if row["kind"] == "diffusion-unet":
+        return "diffusion"
+    if row["kind"] == "cnn":  # networks over large images are read as detectors
+        return "detection" if (row["image_size"] or 0) >= LARGE_IMAGE else "convolution"
+    return "transformer"
 
 
 def can_estimate(row: Mapping[str, Any]) -> bool:

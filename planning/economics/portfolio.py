@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from core.money import Money
 from planning.economics import checks, defaults, exact
 from planning.economics.checks import Floats
@@ -98,7 +98,13 @@ def pool(
             )
         )
     if left:
-        messages.append(msg("%(left)s cards are left to buy or rent", left=left))
+        messages.append(
+            plural(
+                left,
+                msg("One card is left to buy or rent"),
+                msg("%(left)s cards are left to buy or rent", left=left),
+            )
+        )
     else:
         messages.append(msg("Nothing has to be bought"))
     saved = None

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from core.money import Money
 from planning.economics import checks, defaults
 from planning.economics.types import ServerPlatform, Site
@@ -153,11 +153,19 @@ def agree(plan: Plan, site: Site, *, today: date) -> Agreement:
     if not fits_date:
         days = (today - last).days
         messages.append(
-            msg(
-                "The last day to order was %(last)s, %(days)s days ago; ordered today it works on %(ready)s",
-                last=last.isoformat(),
-                days=days,
-                ready=(plan.need_by + timedelta(days=days)).isoformat(),
+            plural(
+                days,
+                msg(
+                    "The last day to order was yesterday, %(last)s; ordered today it works on %(ready)s",
+                    last=last.isoformat(),
+                    ready=(plan.need_by + timedelta(days=days)).isoformat(),
+                ),
+                msg(
+                    "The last day to order was %(last)s, %(days)s days ago; ordered today it works on %(ready)s",
+                    last=last.isoformat(),
+                    days=days,
+                    ready=(plan.need_by + timedelta(days=days)).isoformat(),
+                ),
             )
         )
     if not fits_site:

@@ -7,34 +7,36 @@ at its percentile. What a straight division would have said is shown beside.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from core.errors import InputError
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from planning.estimators.inference import ReplicaPlan, replica_plans
 from planning.estimators.inference_bands import grade_of, measured_over_estimated
 from planning.estimators.inference_constants import Constants, published_constants
-from planning.estimators.inference_workload import InferenceLayout, InferenceWorkload, checked
+from planning.estimators.inference_workload import (
+    InferenceLayout,
+    InferenceWorkload,
+    checked,
+    replicas_message,
+)
 from planning.estimators.queueing import Queue, highest_load
 from planning.estimators.service_options import HEADROOM
-from planning.estimators.types import Accelerator, Architecture, Grade, InfeasibleError, Step
+from planning.estimators.types import (
+    Accelerator,
+    Architecture,
+    FleetAnswers,
+    Grade,
+    InfeasibleError,
+    Latencies,
+    Step,
+)
 
 LARGEST_FLEET = 1_000_000  # replicas
 FEW_SLOTS = (
     32  # below this a flat 20 % headroom is not enough for a p99 wait of half a service time
 )
 PERCENTILES = (0.5, 0.95, 0.99)
-
-
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """Waiting and answers of the whole fleet at one load; inf where the queue grows without end. [s]"""
-
-    load: float  # share of the slots in use [1]
-    wait: Mapping[str, float]  # "p50", "p95", "p99"
-    ttft: Mapping[str, float]
-    end_to_end: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,9 @@ class FleetPlan:
     replicas_by_latency: int | None  # None: no bound was given
     binding: str  # "headroom" or "latency"
     headroom: float  # the fleet's reserve over the peak [1]
-    planned: Latencies
-    with_model_error: Latencies  # at load x (1 + model error)
-    model_error: float
+    answers: FleetAnswers
+    ttft: float  # of one replica, without waiting [s]
+    tpot: float  # [s]
     grade: Grade
     messages: tuple[Message, ...] = ()
     trace: tuple[Step, ...] = ()
@@ -67,6 +69,27 @@ class FleetPlan:
     def accelerators(self) -> int:
         """Accelerators in all: replicas x accelerators per replica."""
         return self.replicas * self.accelerators_per_replica
+
+    @property
+    def planned(self) -> Latencies:
+        """At the planned load."""
+        return self.answers.planned
+
+    @property
+    def with_model_error(self) -> Latencies:
+        """At load x (1 + model error)."""
+        return self.answers.with_model_error
+
+    def answers_with(self, replicas: int) -> FleetAnswers:
+        """How the same replicas would answer if there were `replicas` of them."""
+        return _answers(
+            self.workload,
+            replicas * int(self.concurrency),
+            self.service_time,
+            self.ttft,
+            self.tpot,
+            self.answers.model_error,
+        )
 
 
 def plan_fleet(
@@ -183,7 +206,7 @@ def _size(
     replicas = max(by_headroom, by_latency or 1)
     slots = replicas * concurrency
     queue = Queue(slots, service, rate, w.arrival_variation, w.service_variation)
-    stressed = Queue(slots, service * (1.0 + error), rate, w.arrival_variation, w.service_variation)
+    ttft, tpot = float(plan.serving.ttft[0]), float(plan.serving.tpot[0])
     headroom = replicas * per_replica / rate - 1.0
     fleet = FleetPlan(
         workload=w,
@@ -199,9 +222,9 @@ def _size(
         replicas_by_latency=by_latency,
         binding="latency" if by_latency is not None and by_latency > by_headroom else "headroom",
         headroom=headroom,
-        planned=_latencies(plan, queue),
-        with_model_error=_latencies(plan, stressed),
-        model_error=error,
+        answers=_answers(w, slots, service, ttft, tpot, error),
+        ttft=ttft,
+        tpot=tpot,
         grade=grade,
         trace=_trace(plan, queue, division, by_headroom, by_latency, replicas),
         constants_version=k.version,
@@ -273,10 +296,22 @@ def replicas_for_wait(
     return high
 
 
-def _latencies(plan: ReplicaPlan, queue: Queue) -> Latencies:
+def _answers(
+    w: InferenceWorkload, slots: int, service: float, ttft: float, tpot: float, error: float
+) -> FleetAnswers:
+    assert w.request_rate is not None  # noqa: S101 - checked by the caller
+    rate = w.request_rate * w.peak_factor
+    planned, stressed = (
+        _latencies(
+            w, Queue(slots, time, rate, w.arrival_variation, w.service_variation), ttft, tpot
+        )
+        for time in (service, service * (1.0 + error))
+    )
+    return FleetAnswers(planned, stressed, error)
+
+
+def _latencies(w: InferenceWorkload, queue: Queue, ttft: float, tpot: float) -> Latencies:
     """Waits by Allen-Cunneen; the end-to-end tail is led by long outputs, whose token times add to the wait."""
-    w, s = plan.workload, plan.serving
-    ttft, tpot = float(s.ttft[0]), float(s.tpot[0])
     wait = {f"p{round(100 * p)}": queue.wait(p) for p in PERCENTILES}
     spread = (w.long_output / w.output_tokens) ** (
         1 / 2.326
@@ -294,22 +329,76 @@ def _latencies(plan: ReplicaPlan, queue: Queue) -> Latencies:
     )
 
 
+def latency_decides(needed: float, rule: float, slots: int) -> Message:
+    """That the latency bound takes more headroom than the rule, and why."""
+    return plural(
+        slots,
+        msg(
+            "The latency bound decides: %(needed)s %% of headroom where the rule asks for %(rule)s %%, "
+            "because one slot bears the load alone.",
+            needed=round(100 * needed),
+            rule=round(100 * rule),
+        ),
+        msg(
+            "The latency bound decides: %(needed)s %% of headroom where the rule asks for %(rule)s %%, "
+            "because only %(slots)s slots share the load.",
+            needed=round(100 * needed),
+            rule=round(100 * rule),
+            slots=slots,
+        ),
+    )
+
+
+def few_slots(slots: int) -> Message:
+    """Up to which load so few slots keep the wait short."""
+    load = round(100 * highest_load(slots, wait=0.5, percentile=0.99))
+    return plural(
+        slots,
+        msg(
+            "With one slot the p99 wait stays below half a service time only up to %(load)s %% load.",
+            load=load,
+        ),
+        msg(
+            "With %(slots)s slots the p99 wait stays below half a service time only up to %(load)s %% load.",
+            slots=slots,
+            load=load,
+        ),
+    )
+
+
+def overloaded_if_wrong(error: float) -> Message:
+    """That the fleet does not stand the model's own error."""
+    return msg(
+        "If the model is off by its P90 error, %(error)s %%, the fleet is overloaded at the peak: "
+        "measure before buying.",
+        error=round(100 * error),
+    )
+
+
+def overloaded(load: float) -> Message:
+    """That the fleet cannot do what is asked at the peak."""
+    return msg(
+        "The fleet is overloaded at the peak: %(load)s %% of what it can do.",
+        load=round(100 * load),
+    )
+
+
 def _messages(fleet: FleetPlan) -> tuple[Message, ...]:
     w = fleet.workload
-    out = [
-        msg(
-            "%(replicas)s replicas x %(each)s accelerators per replica = %(total)s accelerators.",
-            replicas=fleet.replicas,
-            each=fleet.accelerators_per_replica,
-            total=fleet.accelerators,
-        )
-    ]
+    out = [replicas_message(fleet.replicas, fleet.accelerators_per_replica)]
     if fleet.replicas > fleet.replicas_by_division:
         out.append(
-            msg(
-                "A straight division says %(division)s replicas: no reserve, "
-                "and a queue that grows at the first fluctuation.",
-                division=fleet.replicas_by_division,
+            plural(
+                fleet.replicas_by_division,
+                msg(
+                    "A straight division says one replica: no reserve, "
+                    "and a queue that grows at the first fluctuation."
+                ),
+                msg(
+                    "A straight division says %(division)s replicas: no reserve, "
+                    "and a queue that grows at the first fluctuation.",
+                    division=fleet.replicas_by_division,
+                ),
             )
         )
     if w.headroom < HEADROOM:
@@ -321,32 +410,11 @@ def _messages(fleet: FleetPlan) -> tuple[Message, ...]:
             )
         )
     if fleet.binding == "latency":
-        out.append(
-            msg(
-                "The latency bound decides: %(needed)s %% of headroom where the rule asks for %(rule)s %%, "
-                "because only %(slots)s slots share the load.",
-                needed=round(100 * fleet.headroom),
-                rule=round(100 * w.headroom),
-                slots=fleet.slots,
-            )
-        )
+        out.append(latency_decides(fleet.headroom, w.headroom, fleet.slots))
     if fleet.slots < FEW_SLOTS:
-        load = highest_load(fleet.slots, wait=0.5, percentile=0.99)
-        out.append(
-            msg(
-                "With %(slots)s slots the p99 wait stays below half a service time only up to %(load)s %% load.",
-                slots=fleet.slots,
-                load=round(100 * load),
-            )
-        )
+        out.append(few_slots(fleet.slots))
     if fleet.with_model_error.load >= 1.0:
-        out.append(
-            msg(
-                "If the model is off by its P90 error, %(error)s %%, the fleet is overloaded at the peak: "
-                "measure before buying.",
-                error=round(100 * fleet.model_error),
-            )
-        )
+        out.append(overloaded_if_wrong(fleet.answers.model_error))
     if w.peak_factor == 1.0:
         out.append(
             msg(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.errors import InputError
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from planning.estimators.inference_advice import assumptions, remedies, warnings
 from planning.estimators.inference_bands import band, grade_of
 from planning.estimators.inference_batching import Serving, serve, static_batch
@@ -334,10 +334,17 @@ def memory_parts(plan: ReplicaPlan, k: Constants) -> tuple[Part, ...]:
         Part(
             "kv_cache",
             float(kv_sequence_bytes(c, whole)[0]) * sequences,
-            msg(
-                "%(sequences)s sequences with input and output reserved in full, %(dtype)s",
-                sequences=round(sequences),
-                dtype=plan.workload.cache_dtype,
+            plural(
+                round(sequences),
+                msg(
+                    "One sequence with input and output reserved in full, %(dtype)s",
+                    dtype=plan.workload.cache_dtype,
+                ),
+                msg(
+                    "%(sequences)s sequences with input and output reserved in full, %(dtype)s",
+                    sequences=round(sequences),
+                    dtype=plan.workload.cache_dtype,
+                ),
             ),
         ),
         Part("overhead", reserved, msg("Activations of the largest step, logits, graphs, engine.")),

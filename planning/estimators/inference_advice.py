@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from planning.estimators.inference_batching import Serving
 from planning.estimators.inference_candidates import one_candidate
 from planning.estimators.inference_constants import Constants
 from planning.estimators.inference_memory import cache_room, sequences_that_fit, weight_bytes
 from planning.estimators.inference_tables import has_fast_link
-from planning.estimators.inference_workload import InferenceLayout, InferenceWorkload
+from planning.estimators.inference_workload import (
+    InferenceLayout,
+    InferenceWorkload,
+    replicas_message,
+)
 from planning.estimators.precision import compute_rate, weight_format
 from planning.estimators.types import Accelerator, Architecture, Saturation
 
@@ -29,15 +33,9 @@ def assumptions(
 ) -> tuple[Message, ...]:
     """What was taken for granted, the cache's data type and the layout always among it."""
     w = plan.workload
-    per_replica = plan.layout.accelerators
     out = [
         *architecture.assumed,
-        msg(
-            "%(replicas)s replicas x %(each)s accelerators per replica = %(total)s accelerators.",
-            replicas=replicas,
-            each=per_replica,
-            total=replicas * per_replica,
-        ),
+        replicas_message(replicas, plan.layout.accelerators),
         msg(
             "The cache is kept in %(kv)s; %(engine)s takes that for %(weights)s weights unless told otherwise. "
             "The choice moves throughput by up to half.",
@@ -77,10 +75,18 @@ def warnings(
     batch = float(serving.batch[0])
     if w.batching == "none" or (batch < SMALL_BATCH and saturation.compute < IDLE_COMPUTE):
         out.append(
-            msg(
-                "Compute is idle: %(batch)s sequences of %(tokens)s tokens at a time. Batch more before buying more.",
-                batch=round(batch),
-                tokens=round(w.input_tokens + w.output_tokens),
+            plural(
+                round(batch),
+                msg(
+                    "Compute is idle: one sequence of %(tokens)s tokens at a time. Batch more before buying more.",
+                    tokens=round(w.input_tokens + w.output_tokens),
+                ),
+                msg(
+                    "Compute is idle: %(batch)s sequences of %(tokens)s tokens at a time. "
+                    "Batch more before buying more.",
+                    batch=round(batch),
+                    tokens=round(w.input_tokens + w.output_tokens),
+                ),
             )
         )
     if saturation.memory < IDLE_MEMORY:
@@ -186,10 +192,15 @@ def _changes(
         for divisor in (2, 4, 8, 16, 64):
             fewer = int(w.concurrency / divisor)
             if fewer >= 1:
-                text = msg(
-                    "Keep %(count)s requests in flight instead of %(now)s.",
-                    count=fewer,
-                    now=round(w.concurrency),
+                now = round(w.concurrency)
+                text = plural(
+                    fewer,
+                    msg("Keep one request in flight instead of %(now)s.", now=now),
+                    msg(
+                        "Keep %(count)s requests in flight instead of %(now)s.",
+                        count=fewer,
+                        now=now,
+                    ),
                 )
                 out.append(("concurrency", text, replace(w, concurrency=float(fewer)), layout))
     for divisor in (2, 4):

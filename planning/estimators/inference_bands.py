@@ -11,6 +11,7 @@ from planning.estimators.inference_tables import GENERATIONS, generation_index
 from planning.estimators.types import Accelerator, Architecture, Band, Grade
 
 REACH = 2.0  # a figure this many times beyond the fitted range still counts as near it
+ENOUGH = 10  # measured rows of one kind on one generation, from which on a figure is near them
 
 
 def measured_over_estimated(
@@ -22,12 +23,32 @@ def measured_over_estimated(
     """
     suffix = "moe" if sparse else "dense"
     far = "far." if grade is Grade.EXTRAPOLATED else ""
-    for name in (f"{far}{kind}.{suffix}", f"{far}{kind}", f"{kind}.{suffix}", kind):
+    for name in (f"{far}{kind}.{suffix}", f"{far}{kind}"):
         if name in constants.residuals:
             spread = constants.residuals[name]
             return spread["p10"], spread["p90"]
     spread = constants.residuals[f"{far}other"]
     return spread["p10"], spread["p90"]
+
+
+def measured_generation(accelerator: Accelerator) -> str:
+    """The generation under which measured rows of `accelerator` are counted: its kernels' generation, or its own where
+    the tables keep several together."""
+    name = GENERATIONS[generation_index(accelerator)]
+    return accelerator.generation.lower() if name in ("older", "cdna", "other") else name
+
+
+def measured_rows(constants: Constants, accelerator: Accelerator, kind: str) -> int:
+    """How many measured rows of `kind` ("dense fp8", "moe int4", "samples diffusion") on this generation the constants
+    were fitted on. [1]"""
+    counts: Mapping[str, Mapping[str, int]] = constants.fitted_set["measured_rows"]
+    return counts.get(measured_generation(accelerator), {}).get(kind, 0)
+
+
+def sample_grade(constants: Constants, accelerator: Accelerator, network: str) -> Grade:
+    """How near the evidence is for a network of this kind on this generation."""
+    near = measured_rows(constants, accelerator, f"samples {network}") >= ENOUGH
+    return Grade.PUBLISHED if near else Grade.EXTRAPOLATED
 
 
 def grade_of(
@@ -40,16 +61,16 @@ def grade_of(
     context: float,
     measured_here: bool = False,
 ) -> Grade:
-    """How near the fitted set a candidate lies: generation with precision, engine, size and context all within it."""
+    """How near the fitted set a candidate lies: enough rows of its generation, kind of model and precision, and engine,
+    size and context within what was measured."""
     if measured_here:
         return Grade.MEASURED
     known: Mapping[str, Any] = constants.fitted_set
-    pair = f"{GENERATIONS[generation_index(accelerator)]} {weights}"
     kind = "moe" if architecture.moe is not None else "dense"
     low, high = known["active_parameters"][kind]
     size = active_parameters(architecture)
     near = (
-        pair in known["generation_precision"]
+        measured_rows(constants, accelerator, f"{kind} {weights}") >= ENOUGH
         and engine in known["engines"]
         and low / REACH <= size <= high * REACH
         and context <= known["longest_context"] * REACH

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from core.errors import InputError, require_at_least
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from planning.estimators.architecture import validate
 from planning.estimators.precision import (
     check_engine,
@@ -199,6 +199,35 @@ def check_layout(layout: InferenceLayout, architecture: Architecture) -> Inferen
             "attention_data_parallel", text, value=layout.attention_data_parallel, limit=1
         )
     return layout
+
+
+def replicas_message(replicas: int, each: int) -> Message:
+    """How many accelerators, spelled out: never a total that leaves open what it counts."""
+    total = replicas * each
+    if replicas == 1:
+        return plural(
+            each,
+            msg("1 replica x 1 accelerator per replica = 1 accelerator."),
+            msg(
+                "1 replica x %(each)s accelerators per replica = %(total)s accelerators.",
+                each=each,
+                total=total,
+            ),
+        )
+    return plural(
+        each,
+        msg(
+            "%(replicas)s replicas x 1 accelerator per replica = %(total)s accelerators.",
+            replicas=replicas,
+            total=total,
+        ),
+        msg(
+            "%(replicas)s replicas x %(each)s accelerators per replica = %(total)s accelerators.",
+            replicas=replicas,
+            each=each,
+            total=total,
+        ),
+    )
 
 
 def default_layouts(architecture: Architecture) -> tuple[InferenceLayout, ...]:

@@ -164,6 +164,25 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Latencies:
+    """Waiting and answers of a whole fleet at one load, by percentile; inf where the queue grows without end. [s]"""
+
+    load: float  # share of the slots in use [1]
+    wait: Mapping[str, float]  # "p50", "p95", "p99"
+    ttft: Mapping[str, float]  # empty where an answer comes as a whole
+    end_to_end: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetAnswers:
+    """How a fleet answers at the planned load, and at load x (1 + model error)."""
+
+    planned: Latencies
+    with_model_error: Latencies
+    model_error: float  # share
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """What every estimator returns; `figures` are named after the glossary (ttft, tpot, step_time, ...)."""
 
@@ -182,3 +201,4 @@ class Estimate:
     remedies: tuple[Message, ...] = ()
     trace: tuple[Step, ...] = ()
     constants_version: str = ""
+    fleet: FleetAnswers | None = None  # of a service with a request rate

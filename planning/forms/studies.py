@@ -12,11 +12,13 @@ from core.messages import msg
 from planning.economics import defaults
 from planning.models import Study
 from planning.study.search.what_if import Changes
-from planning.study.workloads import Kind
+from planning.study.workloads import ONLINE, Kind
 
 AMOUNT_LABELS = {
     Kind.ONLINE_INFERENCE: _("Requests per day, times"),
     Kind.BATCH_INFERENCE: _("Items, times"),
+    Kind.ONLINE_SAMPLES: _("Requests per day, times"),
+    Kind.BATCH_SAMPLES: _("Items, times"),
     Kind.GPU_HOURS: _("GPU hours, times"),
     Kind.SAMPLES: _("Samples, times"),
 }
@@ -58,7 +60,7 @@ class WhatIfForm(forms.Form):
         kind = Kind(request["kind"])
         if kind in AMOUNT_LABELS:
             self.fields["amount"].label = AMOUNT_LABELS[kind]
-        if kind != Kind.ONLINE_INFERENCE:
+        if kind not in ONLINE:
             del self.fields["growth_per_month"]
         if kind == Kind.GPU_HOURS:
             del self.fields["duration_days"]

@@ -27,14 +27,13 @@ def accelerator_choices() -> Groups:
     return list(groups.items())
 
 
-def model_choices(*, transformers: bool = True) -> list[tuple[str, str]]:
-    """(slug, name) of the models on tokens, or without `transformers` of the others: one query."""
-    kinds = reference.TRANSFORMERS
-    rows = ModelArchitecture.objects.order_by("name")
-    rows = rows.filter(kind__in=kinds) if transformers else rows.exclude(kind__in=kinds)
+def model_choices(*, by_sample: bool = False) -> list[tuple[str, str]]:
+    """(slug, name) of the models on tokens, or `by_sample` of those told by the work of one sample: one query."""
+    kinds = reference.BY_SAMPLE if by_sample else reference.TRANSFORMERS
+    rows = ModelArchitecture.objects.order_by("name").filter(kind__in=kinds)
     listed = list(rows.values_list("slug", "name"))
     return listed or [
         (row["slug"], row["name"])
         for row in shipped.architectures().values()
-        if (row["kind"] in kinds) == transformers
+        if row["kind"] in kinds
     ]

@@ -33,14 +33,15 @@ from planning.services.estimates import catalogue
 from planning.services.snapshots import snapshot
 from planning.states import StudyStatus
 from planning.stock import owned_utilisation
-from planning.study.model import KnownModel, known_model
+from planning.study.estimates import model_for
+from planning.study.model import KnownModel
 from planning.study.request import StudyRequest, parse_request, request_json
 from planning.study.search.compare import compare
 from planning.study.search.run import Setting, run_study
 from planning.study.search.snapshot import Snapshot, content_hash, snapshot_from_json
 from planning.study.search.what_if import Changes, part_of
 from planning.study.search.what_if import what_if as search_what_if
-from planning.study.workloads import Kind
+from planning.study.workloads import INFERENCE, Kind
 
 TASK = "planning.tasks.run_study"
 # Of a revision's terms, those that a study reads under the same name.
@@ -75,7 +76,7 @@ def prepare(request: StudyRequest, market: Snapshot, setting: Setting) -> Inputs
     """The request with names resolved against the catalogue. Raises InputError for a name that is not known."""
     found = catalogue()
     slugs = tuple(card.slug for card in found.find_accelerators(request.accelerators))
-    known = None if request.model is None else known_model(request.model, found.find_model)
+    known = model_for(request, found.find_model)
     return Inputs(replace(request, accelerators=slugs), known, market, setting)
 
 
@@ -161,9 +162,7 @@ def _store(market: Snapshot) -> MarketSnapshot:
 
 
 def _constants(kind: str) -> str:
-    training = training_constants().version
-    serving = published_constants().version
-    return {Kind.ONLINE_INFERENCE: serving, Kind.BATCH_INFERENCE: serving}.get(Kind(kind), training)
+    return (published_constants() if kind in INFERENCE else training_constants()).version
 
 
 def _pinned(inputs: Inputs, market: MarketSnapshot) -> dict[str, Any]:
@@ -176,6 +175,10 @@ def _pinned(inputs: Inputs, market: MarketSnapshot) -> dict[str, Any]:
             "architecture": asdict(known.architecture)
             | {"assumed": [note.to_json() for note in known.architecture.assumed]},
             "forward_flops": known.forward_flops,
+            "on_tokens": known.on_tokens,
+            "network": known.network,
+            "usual_passes": known.usual_passes,
+            "equal_passes": known.equal_passes,
         },
         "snapshot": market.hash,
         "currency": inputs.setting.currency,
@@ -207,7 +210,8 @@ def _known(data: dict[str, Any] | None) -> KnownModel | None:
     for name, cls in parts.items():
         shape[name] = None if shape[name] is None else cls(**shape[name])
     shape["assumed"] = tuple(Message.from_json(note) for note in shape["assumed"])
-    return KnownModel(Architecture(**shape), data["forward_flops"])
+    told = {name: value for name, value in data.items() if name != "architecture"}
+    return KnownModel(Architecture(**shape), **told)
 
 
 def compute(*, study_id: int, progress: Progress) -> None:

@@ -8,7 +8,14 @@ from typing import Any
 
 from core.errors import DomainError, InputError
 from core.messages import Message
-from planning.estimators.types import Accelerator, Band, Estimate, Step
+from planning.estimators.types import (
+    Accelerator,
+    Band,
+    Estimate,
+    FleetAnswers,
+    Latencies,
+    Step,
+)
 from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.fields import WorkloadErrors
 from planning.study.request import SCHEMA, request_json
@@ -72,6 +79,7 @@ def estimate_json(found: AcceleratorEstimate, say: Say = str) -> dict[str, Any]:
         "assumptions": [say(text) for text in e.assumptions],
         "remedies": [say(text) for text in e.remedies],
         "trace": [_step(step) for step in e.trace],
+        "fleet": None if e.fleet is None else _fleet(e.fleet),
         "constants_version": e.constants_version,
     }  # fmt: skip
 
@@ -91,6 +99,20 @@ def _accelerator(accelerator: Accelerator) -> dict[str, Any]:
         "hbm_bandwidth": accelerator.hbm_bandwidth,
         "peak_flops": dict(accelerator.peak_flops),
         "tdp": accelerator.tdp,
+    }
+
+
+def _fleet(answers: FleetAnswers) -> dict[str, Any]:
+    def at(load: Latencies) -> dict[str, Any]:
+        times = {"wait": load.wait, "ttft": load.ttft, "end_to_end": load.end_to_end}
+        return {"load": load.load} | {
+            name: {p: _finite(seconds) for p, seconds in by.items()} for name, by in times.items()
+        }
+
+    return {
+        "planned": at(answers.planned),
+        "with_model_error": at(answers.with_model_error),
+        "model_error": answers.model_error,
     }
 
 

@@ -13,8 +13,9 @@ from planning.study.gpu_hours import gpu_hours_estimate
 from planning.study.inference_size import size_inference
 from planning.study.model import FindModel, KnownModel, known_model
 from planning.study.request import StudyRequest
+from planning.study.sample_size import size_samples
 from planning.study.training_size import size_training
-from planning.study.workloads import INFERENCE, TRAINING
+from planning.study.workloads import BY_SAMPLE, INFERENCE, SAMPLE_INFERENCE, TRAINING
 
 OUT_OF_MEMORY = "out_of_memory"
 # What an estimate leaves to a study: told, but without effect on physics.
@@ -82,7 +83,7 @@ def estimate(request: StudyRequest, catalogue: Catalogue) -> Answer:
     InputError, InfeasibleError
         If nothing could be estimated on any of them: the first reason.
     """
-    known = None if request.model is None else known_model(request.model, catalogue.find_model)
+    known = model_for(request, catalogue.find_model)
     chosen = _chosen(request, catalogue)
     estimates: list[AcceleratorEstimate] = []
     refused: list[Refused] = []
@@ -113,6 +114,30 @@ def estimate(request: StudyRequest, catalogue: Catalogue) -> Answer:
     )
 
 
+def model_for(request: StudyRequest, find: FindModel) -> KnownModel | None:
+    """What is known of the model of `request`; None where none is asked.
+
+    Raises
+    ------
+    InputError
+        If the catalogue does not know it, or it does not work on tokens and the kind of workload does.
+    """
+    if request.model is None:
+        return None
+    known = known_model(request.model, find)
+    if not known.on_tokens and request.kind not in BY_SAMPLE:
+        raise InputError(
+            "model",
+            msg(
+                "%(name)s has no transformer shape to estimate from; tell it by FLOP per sample",
+                name=known.architecture.name,
+            ),
+            value=request.model.name,
+            limit=", ".join(sorted(BY_SAMPLE)),
+        )
+    return known
+
+
 def estimate_on(
     request: StudyRequest, known: KnownModel | None, accelerator: Accelerator
 ) -> AcceleratorEstimate:
@@ -121,7 +146,8 @@ def estimate_on(
         hours = gpu_hours_estimate(request, accelerator)
         return AcceleratorEstimate(accelerator, hours, hours.accelerators, 1, None)
     if request.kind in INFERENCE:
-        served = size_inference(request, known, accelerator)
+        size = size_samples if request.kind in SAMPLE_INFERENCE else size_inference
+        served = size(request, known, accelerator)
         fits = served.fits != OUT_OF_MEMORY
         return AcceleratorEstimate(
             accelerator,

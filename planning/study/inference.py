@@ -9,7 +9,7 @@ from core.messages import msg
 from planning.estimators.inference_workload import InferenceLayout, InferenceWorkload
 from planning.study.options import SERVING_LAYOUT
 from planning.study.request import StudyRequest
-from planning.study.workloads import INFERENCE, Kind
+from planning.study.workloads import TOKEN_INFERENCE, Kind
 
 DAY = 86_400.0
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -38,12 +38,12 @@ def to_inference(request: StudyRequest) -> InferenceWorkload:
     InputError
         If the request is for something else.
     """
-    if request.kind not in INFERENCE:
+    if request.kind not in TOKEN_INFERENCE:
         raise InputError(
             "kind",
             msg("%(value)s is not an inference workload", value=str(request.kind)),
             value=str(request.kind),
-            limit=", ".join(sorted(INFERENCE)),
+            limit=", ".join(sorted(TOKEN_INFERENCE)),
         )
     told, limits = request.workload, request.constraints
     values: dict[str, Any] = {

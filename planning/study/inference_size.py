@@ -7,11 +7,19 @@ from dataclasses import replace
 
 from core.errors import InputError
 from core.messages import Message, msg
-from planning.estimators.fleet import FleetPlan, plan_fleet
+from planning.estimators.fleet import FleetPlan, overloaded, plan_fleet
 from planning.estimators.inference import estimate_inference
 from planning.estimators.inference_workload import InferenceWorkload
 from planning.estimators.precision import weight_format
-from planning.estimators.types import Accelerator, Band, Estimate, InfeasibleError, Step
+from planning.estimators.types import (
+    Accelerator,
+    Band,
+    Estimate,
+    FleetAnswers,
+    Grade,
+    InfeasibleError,
+    Step,
+)
 from planning.study.inference import in_our_words, to_inference, to_replica
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
@@ -20,11 +28,13 @@ from planning.study.workloads import Kind
 HOUR = 3_600.0
 LOWER = ("fp8", "int4")  # precisions tried beside the one asked for
 OUT_OF_MEMORY = "out_of_memory"
-# What a rate counts: input tokens are not in it.
+# What is counted: input tokens are not in a rate.
 _UNITS = {
     "throughput": "tokens/s",
     "throughput_per_accelerator": "tokens/s",
     "requests_per_second": "requests/s",
+    "concurrency": "requests",
+    "max_concurrency": "requests",
 }
 
 
@@ -49,33 +59,51 @@ def size_inference(request: StudyRequest, known: KnownModel, accelerator: Accele
         name: replace(band, unit=_UNITS.get(name, band.unit))
         for name, band in found.figures.items()
     }
-    return replace(found, figures=figures, warnings=(*found.warnings, *_accuracy(request)))
+    return replace(found, figures=figures, warnings=(*found.warnings, *accuracy_warnings(request)))
 
 
 def _service(request: StudyRequest, known: KnownModel, accelerator: Accelerator) -> Estimate:
     workload, layout, shape = to_inference(request), to_replica(request), known.architecture
     try:
         fleet = plan_fleet(workload, accelerator, shape, layout=layout)
+        missed: tuple[Message, ...] = ()
     except InfeasibleError as error:
-        alone = estimate_inference(
-            workload, accelerator, shape, accelerators=request.count, layout=layout
-        )
-        if alone.fits == OUT_OF_MEMORY:
-            return alone
-        return replace(alone, warnings=(error.message, *error.remedies, *alone.warnings))
-    count = fleet.accelerators if request.count is None else request.count
+        missed = (error.message, *error.remedies)
+        unbound = replace(workload, ttft_slo=None, tpot_slo=None, latency_slo=None)
+        try:
+            fleet = plan_fleet(unbound, accelerator, shape, layout=layout)
+        except InfeasibleError:
+            alone = estimate_inference(
+                workload, accelerator, shape, accelerators=request.count, layout=layout
+            )
+            return replace(
+                alone,
+                warnings=alone.warnings
+                if alone.fits == OUT_OF_MEMORY
+                else (*missed, *alone.warnings),
+            )
+        workload = unbound
+    count = request.count
+    if count is not None and layout is None and not _can_form(count, fleet):
+        fleet = next((other for other in fleet.others if _can_form(count, other)), fleet)
     found = estimate_inference(
-        workload, accelerator, shape, accelerators=count, layout=fleet.layout
+        workload,
+        accelerator,
+        shape,
+        accelerators=fleet.accelerators if count is None else count,
+        layout=fleet.layout,
     )
-    notes = fleet.messages[1:]  # the first repeats the number
-    if request.count is not None and request.count != fleet.accelerators:
-        notes = (_told(request.count, fleet), *notes)
+    replicas = int(found.layout["replicas"])
+    answers = fleet.answers if replicas == fleet.replicas else fleet.answers_with(replicas)
+    notes = (*missed, *fleet.messages[1:])  # the first repeats the number
+    if count is not None and count != fleet.accelerators:
+        notes = (told_count_message(count, fleet.accelerators), *missed)
+        if answers.planned.load >= 1.0:
+            notes += (overloaded(answers.planned.load),)
     return replace(
         found,
-        figures={
-            **found.figures,
-            **(_latencies(request, found, fleet) if request.count is None else {}),
-        },
+        figures={**found.figures, **_latencies(found, answers, fleet.grade)},
+        fleet=answers,
         warnings=(
             *notes,
             *_alternatives(request, workload, known, accelerator, fleet),
@@ -85,13 +113,25 @@ def _service(request: StudyRequest, known: KnownModel, accelerator: Accelerator)
     )
 
 
-def _told(count: int, fleet: FleetPlan) -> Message:
-    needed = fleet.accelerators
+def _can_form(count: int, fleet: FleetPlan) -> bool:
+    return count >= fleet.accelerators_per_replica
+
+
+def told_count_message(count: int, needed: int) -> Message:
+    """That the number told is not the one that the load takes."""
+    if count < needed and count == 1:
+        return msg(
+            "One accelerator is fewer than the %(needed)s that this load takes.", needed=needed
+        )
     if count < needed:
         return msg(
             "%(count)s accelerators are fewer than the %(needed)s that this load takes.",
             count=count,
             needed=needed,
+        )
+    if needed == 1:
+        return msg(
+            "%(count)s accelerators are more than the one that this load takes.", count=count
         )
     return msg(
         "%(count)s accelerators are more than the %(needed)s that this load takes.",
@@ -100,17 +140,17 @@ def _told(count: int, fleet: FleetPlan) -> Message:
     )
 
 
-def _latencies(request: StudyRequest, found: Estimate, fleet: FleetPlan) -> dict[str, Band]:
-    """Latencies of the fleet at the percentile asked for: at the planned load, and (P90) with the model's error."""
-    p = request.constraints.latency_percentile
-    planned, off = fleet.planned, fleet.with_model_error
-    figures = {"load": Band(planned.load, planned.load, off.load, "1", fleet.grade)}
+def _latencies(found: Estimate, answers: FleetAnswers, grade: Grade) -> dict[str, Band]:
+    """Latencies of the fleet by percentile: at the planned load, and (P90) at the load x (1 + model error)."""
+    planned, off = answers.planned, answers.with_model_error
+    figures = {"load": Band(planned.load, planned.load, off.load, "1", grade)}
     for name in ("ttft", "end_to_end"):
         alone = found.figures[name]
-        at, worse = getattr(planned, name)[p], getattr(off, name)[p]
-        figures[f"{name}_{p}"] = Band(
-            at - alone.p50 + alone.p10, at, worse - alone.p50 + alone.p90, "s", fleet.grade
-        )
+        for p, at in getattr(planned, name).items():
+            worse = getattr(off, name)[p]
+            figures[f"{name}_{p}"] = Band(
+                at - alone.p50 + alone.p10, at, worse - alone.p50 + alone.p90, "s", grade
+            )
     return figures
 
 
@@ -147,7 +187,7 @@ def _alternatives(
     return ()
 
 
-def _accuracy(request: StudyRequest) -> tuple[Message, ...]:
+def accuracy_warnings(request: StudyRequest) -> tuple[Message, ...]:
     """A warning when the weights as served may lose more accuracy than is allowed."""
     limit = request.constraints.accuracy_loss_limit
     dtype = request.workload["weight_precision"]
@@ -188,10 +228,7 @@ def _batch(request: StudyRequest, known: KnownModel, accelerator: Accelerator) -
     work = Band(seconds.p10 * hours, seconds.p50 * hours, seconds.p90 * hours, "h", seconds.grade)
     notes = []
     if seconds.p50 > window:
-        notes.append(
-            msg("%(count)s accelerators are fewer than the %(needed)s that this load takes.", count=found.accelerators,
-                needed=needed * each)
-        )  # fmt: skip
+        notes.append(told_count_message(found.accelerators, needed * each))
     elif seconds.p90 > window:
         notes.append(
             msg(

@@ -32,7 +32,11 @@ class KnownModel:
     """What is known of a model: its shape, and for one that does not work on tokens, its forward pass. [FLOP]"""
 
     architecture: Architecture
-    forward_flops: float | None = None  # of one sample
+    forward_flops: float | None = None  # of one pass over one sample
+    on_tokens: bool = True  # False: `architecture` holds its size alone
+    network: str = "transformer"  # what it is mostly made of (planning.estimators.samples.NETWORKS)
+    usual_passes: float = 1.0  # that follow each other for one sample
+    equal_passes: bool = True  # False: the first pass does nearly all the work
 
 
 FindModel = Callable[[str], KnownModel]  # raises InputError for a model it does not know

@@ -13,9 +13,10 @@ from planning.study.workloads import (
     ASKS_INTERRUPTIBLE,
     ASKS_LATENCY,
     FIELDS,
-    INFERENCE,
     OPTIMIZER,
     RECOMPUTATION,
+    SAMPLE_INFERENCE,
+    TOKEN_INFERENCE,
     TRAINING,
     Kind,
 )
@@ -158,6 +159,10 @@ ADAPTERS = (
     Field("lora_targets", msg("Adapted layers"), "choice", choices=LORA_TARGETS),
     Field("double_quantization", msg("Double quantisation"), "flag"),
 )
+HEADROOM = Field(
+    "headroom", msg("Headroom over the peak"), "share", minimum=0, maximum=10,
+    help=msg("Empty: 20 %, the floor of the rule."),
+)  # fmt: skip
 SERVING = (
     Field("kv_precision", msg("Precision of the KV cache"), "choice", choices=KV_PRECISIONS,
           help=msg("Moves throughput by up to 55 %. Empty: what the engine would do.")),
@@ -166,8 +171,12 @@ SERVING = (
           help=msg("Empty: as many as memory and the latency target allow.")),
     Field("output_tokens_p99", msg("Long output, 99th percentile"), "count", "tokens", minimum=1, maximum=10_000_000,
           help=msg("Empty: twice the mean.")),
-    Field("headroom", msg("Headroom over the peak"), "share", minimum=0, maximum=10,
-          help=msg("Empty: 20 %, the floor of the rule.")),
+    HEADROOM,
+)  # fmt: skip
+SAMPLE_SERVING = (
+    Field("largest_batch", msg("Samples in one batch, at most"), "count", "samples", minimum=1, maximum=65_536,
+          help=msg("Empty: 64, or what memory and the latency target allow.")),
+    HEADROOM,
 )  # fmt: skip
 
 CONSTRAINTS = (
@@ -181,11 +190,14 @@ CONSTRAINTS = (
     Field("vendors", msg("Allowed makers"), "texts"),
     Field("stage", msg("Who asks"), "choice", choices=STAGES),
 )  # fmt: skip
-LATENCY = (
+SAMPLE_LATENCY = (  # of an answer that comes as a whole
     Field("latency_class", msg("Latency class"), "choice", choices=LATENCY_CLASSES),
     Field("latency_seconds", msg("Latency target"), "number", "s", minimum=0.001, maximum=86_400),
-    Field("latency_metric", msg("The target is for"), "choice", default="ttft", choices=LATENCY_METRICS),
     Field("latency_percentile", msg("Percentile"), "choice", default="p95", choices=PERCENTILES),
+)  # fmt: skip
+LATENCY = (
+    *SAMPLE_LATENCY,
+    Field("latency_metric", msg("The target is for"), "choice", default="ttft", choices=LATENCY_METRICS),
     Field("tpot_seconds", msg("Time per output token, at most"), "number", "s", minimum=1e-5, maximum=60),
 )  # fmt: skip
 ACCURACY = (
@@ -202,16 +214,19 @@ def option_fields(kind: str) -> tuple[Field, ...]:
     if kind in TRAINING:
         adapters = ADAPTERS if kind == Kind.LORA else ()
         return (*HARDWARE, *TRAINING_LAYOUT, *RECIPE, *adapters)
-    if kind in INFERENCE:
+    if kind in TOKEN_INFERENCE:
         return (*HARDWARE, *SERVING_LAYOUT, *SERVING)
+    if kind in SAMPLE_INFERENCE:
+        return (ACCELERATOR, COUNT, *SAMPLE_SERVING)
     return (ACCELERATOR,)  # GPU hours: the count belongs to the workload
 
 
 def constraint_fields(kind: str) -> tuple[Field, ...]:
     """What the answer must respect for a workload of `kind`."""
+    latency = SAMPLE_LATENCY if kind in SAMPLE_INFERENCE else LATENCY
     return (
         *CONSTRAINTS,
-        *(LATENCY if kind in ASKS_LATENCY else ()),
+        *(latency if kind in ASKS_LATENCY else ()),
         *(ACCURACY if kind in ASKS_ACCURACY else ()),
         *(INTERRUPTIBLE if kind in ASKS_INTERRUPTIBLE else ()),
     )

@@ -35,7 +35,7 @@ def estimate_schema() -> dict[str, Any]:
             "estimate": _estimate(),
             "band": _object(
                 {
-                    "p10": _NUMBER,
+                    "p10": _WITHOUT_END,
                     "p50": _WITHOUT_END,
                     "p90": _WITHOUT_END,
                     "unit": _TEXT,
@@ -176,9 +176,17 @@ def _estimate() -> dict[str, Any]:
                     }
                 )
             ),
+            "fleet": {"anyOf": [_fleet(), {"type": "null"}]},
             "constants_version": _TEXT,
         }
     )
+
+
+def _fleet() -> dict[str, Any]:
+    """Latencies of a service's fleet in seconds, by percentile."""
+    times = {"type": "object", "additionalProperties": _WITHOUT_END}
+    at = _object({"load": _NUMBER, "wait": times, "ttft": times, "end_to_end": times})
+    return _object({"planned": at, "with_model_error": at, "model_error": _NUMBER})
 
 
 def _refusal() -> dict[str, Any]:

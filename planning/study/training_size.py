@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from planning.estimators.training import estimate_training
 from planning.estimators.training_workload import Layout, TrainingWorkload
 from planning.estimators.types import Accelerator, Estimate, InfeasibleError
@@ -91,9 +91,16 @@ def _smallest(
         if limit is None:
             return found, msg("The number of accelerators is the smallest power of two that fits.")
         if seconds <= limit:
-            return found, msg(
-                "The number of accelerators is the smallest power of two that fits and ends within %(days)s days.",
-                days=round(limit / DAY),
+            days = round(limit / DAY)
+            return found, plural(
+                days,
+                msg(
+                    "The number of accelerators is the smallest power of two that fits and ends within one day."
+                ),
+                msg(
+                    "The number of accelerators is the smallest power of two that fits and ends within %(days)s days.",
+                    days=days,
+                ),
             )
         count = max(count * 2, replica * _power_of_two(count / replica * seconds / limit * 0.9))
     if tried is None:

@@ -26,6 +26,8 @@ class Kind(StrEnum):
     SAMPLES = "samples"
     ONLINE_INFERENCE = "online_inference"
     BATCH_INFERENCE = "batch_inference"
+    ONLINE_SAMPLES = "online_samples"
+    BATCH_SAMPLES = "batch_samples"
     GPU_HOURS = "gpu_hours"
 
 
@@ -58,6 +60,12 @@ SHAPES = (
     ("office", msg("Office hours, working days")),
     ("evening", msg("Evenings and weekends")),
     ("flat", msg("The same at all hours")),
+)
+NETWORKS = (
+    ("transformer", msg("Transformer")),
+    ("convolution", msg("Convolutions")),
+    ("detection", msg("Detection, with large images")),
+    ("diffusion", msg("Diffusion")),
 )
 METHODS = (("lora", msg("LoRA")), ("qlora", msg("QLoRA (4-bit base model)")))
 
@@ -99,6 +107,50 @@ INPUT_TOKENS = Field(
 OUTPUT_TOKENS = Field(
     "output_tokens", msg("Output tokens per request"), "count", "tokens", required=True, minimum=1, maximum=10_000_000
 )  # fmt: skip
+REQUESTS = Field(
+    "requests_per_day", msg("Requests per day"), "number", "requests", required=True, minimum=1, maximum=1e12
+)  # fmt: skip
+PEAK = Field(
+    "peak_factor", msg("Peak over mean"), "number", default=3.0, minimum=1, maximum=100,
+    help=msg("Requests in the busiest second, divided by the mean over the day."),
+)  # fmt: skip
+GROWTH = Field(
+    "growth_per_month", msg("Growth per month"), "share", default=0.0, minimum=-0.9, maximum=10,
+    help=msg("A share: 0.05 is five per cent."),
+)  # fmt: skip
+LOAD_SHAPE = Field(
+    "load_shape", msg("Load over the week"), "choice", choices=SHAPES,
+    help=msg("For the split into reserved and on demand. Empty: office hours."),
+)  # fmt: skip
+STOPPABLE = Field(
+    "stoppable_share", msg("Share above the base that may be stopped"), "share", minimum=0, maximum=1,
+    help=msg("Work on the same cards that may be stopped and sent again (batch jobs): it may go to spot."),
+)  # fmt: skip
+ITEMS = Field(
+    "items", msg("Items per run"), "number", "items", required=True, minimum=1, maximum=1e12
+)
+WINDOW = Field(
+    "window_hours", msg("Time for one run"), "number", "h", required=True, minimum=0.01, maximum=8784
+)  # fmt: skip
+RUNS = Field(
+    "runs_per_month", msg("Runs per month"), "number", default=1, minimum=0.01, maximum=10_000
+)
+# A model told by the work of one sample: an image, a clip, a pair of sentences, a whole generated picture.
+_SAMPLE_MODEL = (
+    MODEL, PARAMETERS,
+    Field("flops_per_sample", msg("FLOP per sample"), "number", "FLOP", minimum=1e3, maximum=1e18,
+          help=msg("The forward pass alone, every step of a diffusion included. Empty: from the catalogue's model.")),
+    Field("input_tokens", msg("Tokens per sample"), "count", "tokens", minimum=1, maximum=10_000_000,
+          help=msg("Of a text encoder, whose FLOP follow from its shape.")),
+    Field("passes", msg("Passes per sample"), "count", "passes", minimum=1, maximum=1_000_000,
+          help=msg("That follow each other: diffusion steps, twice with guidance; tokens of a transcript. "
+                   "Empty: what such models usually take.")),
+    Field("network", msg("Mostly made of"), "choice", choices=NETWORKS,
+          help=msg("Decides which share of the peak rate it reaches. Empty: from the catalogue's model.")),
+    Field("sample_bytes", msg("Memory of one sample"), "number", "B", minimum=1, maximum=1e13,
+          help=msg("Activations and caches at their peak. Empty: by a rule from FLOP, right within a factor of 3.")),
+    WEIGHT_PRECISION,
+)  # fmt: skip
 
 _TRAINING = (MODEL, PARAMETERS, CONFIG, TOKENS, SEQUENCE, GLOBAL_BATCH, PRECISION)
 FIELDS: dict[str, tuple[Field, ...]] = {
@@ -119,26 +171,14 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         GLOBAL_BATCH, PRECISION, OPTIMIZER,
     ),
     Kind.ONLINE_INFERENCE: (
-        MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION,
-        Field("requests_per_day", msg("Requests per day"), "number", "requests", required=True, minimum=1,
-              maximum=1e12),
-        Field("peak_factor", msg("Peak over mean"), "number", default=3.0, minimum=1, maximum=100,
-              help=msg("Requests in the busiest second, divided by the mean over the day.")),
-        INPUT_TOKENS, OUTPUT_TOKENS,
-        Field("growth_per_month", msg("Growth per month"), "share", default=0.0, minimum=-0.9, maximum=10,
-              help=msg("A share: 0.05 is five per cent.")),
-        Field("load_shape", msg("Load over the week"), "choice", choices=SHAPES,
-              help=msg("For the split into reserved and on demand. Empty: office hours.")),
-        Field("stoppable_share", msg("Share above the base that may be stopped"), "share", minimum=0, maximum=1,
-              help=msg("Work on the same cards that may be stopped and sent again (batch jobs): it may go to spot.")),
+        MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION, REQUESTS, PEAK, INPUT_TOKENS, OUTPUT_TOKENS, GROWTH, LOAD_SHAPE,
+        STOPPABLE,
     ),
     Kind.BATCH_INFERENCE: (
-        MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION,
-        Field("items", msg("Items per run"), "number", "items", required=True, minimum=1, maximum=1e12),
-        INPUT_TOKENS, OUTPUT_TOKENS,
-        Field("window_hours", msg("Time for one run"), "number", "h", required=True, minimum=0.01, maximum=8784),
-        Field("runs_per_month", msg("Runs per month"), "number", default=1, minimum=0.01, maximum=10_000),
+        MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION, ITEMS, INPUT_TOKENS, OUTPUT_TOKENS, WINDOW, RUNS,
     ),
+    Kind.ONLINE_SAMPLES: (*_SAMPLE_MODEL, REQUESTS, PEAK, GROWTH, LOAD_SHAPE, STOPPABLE),
+    Kind.BATCH_SAMPLES: (*_SAMPLE_MODEL, ITEMS, WINDOW, RUNS),
     Kind.GPU_HOURS: (
         Field("gpu_hours", msg("GPU hours"), "number", "GPU·h", required=True, minimum=0.1, maximum=1e9),
         Field("accelerators", msg("Accelerators at the same time"), "count", default=1, minimum=1, maximum=100_000),
@@ -149,10 +189,17 @@ FIELDS: dict[str, tuple[Field, ...]] = {
     ),
 }  # fmt: skip
 TRAINING = frozenset({Kind.PRETRAINING, Kind.FINETUNING, Kind.LORA, Kind.PREFERENCE, Kind.SAMPLES})
-INFERENCE = frozenset({Kind.ONLINE_INFERENCE, Kind.BATCH_INFERENCE})
+SAMPLE_INFERENCE = frozenset({Kind.ONLINE_SAMPLES, Kind.BATCH_SAMPLES})
+TOKEN_INFERENCE = frozenset({Kind.ONLINE_INFERENCE, Kind.BATCH_INFERENCE})
+INFERENCE = TOKEN_INFERENCE | SAMPLE_INFERENCE
+ONLINE = frozenset({Kind.ONLINE_INFERENCE, Kind.ONLINE_SAMPLES})
+OFFLINE = INFERENCE - ONLINE
+BY_SAMPLE = frozenset(
+    {Kind.SAMPLES, *SAMPLE_INFERENCE}
+)  # the model may be none that works on tokens
 # What the request itself asks beside the workload, by kind: a training run has no latency, a service no checkpoint.
-ASKS_INTERRUPTIBLE = frozenset({*TRAINING, Kind.BATCH_INFERENCE, Kind.GPU_HOURS})
-ASKS_LATENCY = frozenset({Kind.ONLINE_INFERENCE})
+ASKS_INTERRUPTIBLE = frozenset({*TRAINING, *OFFLINE, Kind.GPU_HOURS})
+ASKS_LATENCY = ONLINE
 ASKS_ACCURACY = INFERENCE
 NEEDS_MODEL = frozenset(set(Kind) - {Kind.GPU_HOURS})
 MODEL_FIELDS = ("model", "parameters", "config")

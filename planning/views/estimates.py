@@ -17,7 +17,7 @@ from planning.forms.estimates import MOST_COMPARED, EstimateForm, shown_fields
 from planning.selectors.pickers import accelerator_choices, model_choices
 from planning.services.estimates import estimate_request
 from planning.study.options import request_fields
-from planning.study.workloads import Kind
+from planning.study.workloads import BY_SAMPLE, Kind
 from planning.workloads import Kind as KindChoices
 
 # Compared when nobody has chosen: a flagship, the one before, the newest, and one without a fast link.
@@ -30,6 +30,8 @@ FIRST = {
     Kind.SAMPLES: "model=resnet-50&samples=115M&precision=fp16",
     Kind.ONLINE_INFERENCE: "model=llama-3-1-8b&requests_per_day=1M&input_tokens=500&output_tokens=200",
     Kind.BATCH_INFERENCE: "model=llama-3-1-8b&items=1M&input_tokens=1000&output_tokens=200&window_hours=8",
+    Kind.ONLINE_SAMPLES: "model=sdxl-base-1-0&requests_per_day=20k&latency_seconds=15",
+    Kind.BATCH_SAMPLES: "model=vit-l-16&items=100M&window_hours=8",
     Kind.GPU_HOURS: "gpu_hours=5000&accelerators=8",
 }
 
@@ -57,7 +59,7 @@ def quick_estimate(request: SignedInRequest) -> HttpResponse:
         response = render(request, "planning/_estimate_result.html", context)
         response["HX-Replace-Url"] = address
         return response
-    context["models"] = model_choices(transformers=kind != Kind.SAMPLES)
+    context["models"] = model_choices(by_sample=kind in BY_SAMPLE)
     return render(request, "planning/quick_estimate.html", context)
 
 
@@ -96,7 +98,7 @@ def _tabs(current: Kind, query: QueryDict) -> list[dict[str, Any]]:
     tabs = []
     for kind in Kind:
         kept = QueryDict(FIRST[kind], mutable=True)
-        if kind == Kind.SAMPLES or current == Kind.SAMPLES:
+        if kind in BY_SAMPLE or current in BY_SAMPLE:
             told = {"accelerator", "accelerators"}
         else:
             told = set(shown_fields(kind)) - {"kind"}

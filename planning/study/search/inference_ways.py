@@ -40,7 +40,7 @@ from planning.estimators.types import Accelerator, Architecture
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
 from planning.study.search.ways import Exclusion, Floats, Found, columns
-from planning.study.workloads import Kind
+from planning.study.workloads import ONLINE, SAMPLE_INFERENCE, Kind
 
 CHUNK = 16_384
 HEADROOM = 0.2  # over the forecast peak
@@ -92,7 +92,7 @@ def inference_ways(
     rows = _rows(request, architecture, accelerators, combos, base, free, concurrency, strain, k)
     _refuse(request, accelerators, combos, base, free, strain, k, found)
     found.ways = columns(rows)
-    found.notes += _notes(request)
+    found.notes += service_notes(request)
     return found
 
 
@@ -410,10 +410,14 @@ def _row(
             "within": meets,
             "limit": limit,
         }
+    return common | term_of(request, float(request.workload["items"]) / (rate * replicas) / 3600.0)
+
+
+def term_of(request: StudyRequest, run: float) -> dict[str, object]:
+    """Hours, starts and limit of an offline job whose one run takes `run` hours, over the whole term."""
+    days, window = days_of(request), float(request.workload["window_hours"])
     runs = max(round(float(request.workload["runs_per_month"]) * days / MONTH_DAYS), 1)
-    run = float(request.workload["items"]) / (rate * replicas) / 3600.0
-    window = float(request.workload["window_hours"])
-    return common | {
+    return {
         "work_hours": run,
         "hours": run * runs,
         "span_hours": max(days * 24.0, run * runs),
@@ -464,13 +468,13 @@ def _refuse(
         )
 
 
-def _notes(request: StudyRequest) -> list[Message]:
+def service_notes(request: StudyRequest) -> list[Message]:
     notes: list[Message] = []
     if request.constraints.duration_days is None:
         notes.append(
             msg("No duration was told: the service is counted for %(days)s days", days=USUAL_DAYS)
         )
-    if request.kind == Kind.ONLINE_INFERENCE:
+    if request.kind in ONLINE:
         notes.append(
             msg(
                 "Sized for %(rate)s requests in the busiest second, with %(headroom)s %% on top",
@@ -480,7 +484,9 @@ def _notes(request: StudyRequest) -> list[Message]:
         )
         if request.constraints.latency_seconds is None:
             notes.append(
-                msg("No latency target was told: the first token may take as long as it does")
+                msg("No latency target was told: an answer may take as long as it does")
+                if request.kind in SAMPLE_INFERENCE
+                else msg("No latency target was told: the first token may take as long as it does")
             )
     if len(precisions(request)) == 1:
         notes.append(

@@ -21,7 +21,7 @@ from planning.study.request import StudyRequest
 from planning.study.search import places
 from planning.study.search.snapshot import Snapshot, Unpriced
 from planning.study.search.ways import Exclusion
-from planning.study.workloads import Kind
+from planning.study.workloads import ONLINE
 
 NEW_SINCE_YEARS = 1  # a generation this young is not ex stock
 
@@ -77,7 +77,7 @@ def market(
     unpriced: list[Unpriced] = []
     no_spot = refusal(
         checkpointable=request.constraints.interruptible,
-        online=request.kind == Kind.ONLINE_INFERENCE,
+        online=request.kind in ONLINE,
     )
     missing: set[str] = set()
     for offer in with_terms(snapshot.offers):
@@ -155,7 +155,7 @@ def _refusal(
             "region",
         )
     if offer.mode is PaymentMode.SPOT and no_spot is not None:
-        online = request.kind == Kind.ONLINE_INFERENCE
+        online = request.kind in ONLINE
         change = (
             None if online else msg("Save checkpoints, and say that the work may be interrupted")
         )

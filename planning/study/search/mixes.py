@@ -23,7 +23,7 @@ from planning.study.search.costs import Candidates, none
 from planning.study.search.market import Market
 from planning.study.search.snapshot import Snapshot
 from planning.study.search.ways import Floats, Ways
-from planning.study.workloads import Kind
+from planning.study.workloads import ONLINE
 
 TRIED = 16  # accelerators, those that cost least in one mode
 LONGEST = 3 * 8760  # hours that a mix looks ahead
@@ -70,7 +70,7 @@ def mixed(
     price_factor: float = 1.0,
 ) -> tuple[Candidates, tuple[Mix, ...]]:
     """Mixes for the service of `request`; none for work that is no service, or where no place sells a term."""
-    if request.kind != Kind.ONLINE_INFERENCE or not len(hired) or market.table is None:
+    if request.kind not in ONLINE or not len(hired) or market.table is None:
         return none(), ()
     found: list[Mix] = []
     for way, row in _tried(ways, hired, market):

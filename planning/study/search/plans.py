@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from core.money import Money, round_amount
 from planning.economics import defaults, exact
 from planning.economics.types import HOURS_PER_MONTH, CostLine, PaymentMode
@@ -21,7 +21,7 @@ from planning.study.search.costs import (
     reuse_cost,
 )
 from planning.study.search.regret import Regrets
-from planning.study.workloads import Kind
+from planning.study.workloads import ONLINE
 
 KEY_LENGTH = 160
 LONGEST_COURSE = 60  # months
@@ -83,12 +83,21 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
     capital, cost = converted(found.capital), converted(found.cost)
     whole = converted(found.life_cost)
     notes = (
-        msg(
-            "%(servers)s servers for %(capital)s; over %(years)s years they cost %(life)s after resale",
-            servers=int(c.instances[i]),
-            capital=str(capital),
-            years=YEARS,
-            life=str(whole),
+        plural(
+            int(c.instances[i]),
+            msg(
+                "One server for %(capital)s; over %(years)s years it costs %(life)s after resale",
+                capital=str(capital),
+                years=YEARS,
+                life=str(whole),
+            ),
+            msg(
+                "%(servers)s servers for %(capital)s; over %(years)s years they cost %(life)s after resale",
+                servers=int(c.instances[i]),
+                capital=str(capital),
+                years=YEARS,
+                life=str(whole),
+            ),
         ),
         msg(
             "This need carries %(share)s %% of that: other work is taken to use the cards for %(use)s %% of the rest",
@@ -258,7 +267,7 @@ def _cautions(world: World, i: int) -> list[Message]:
                 stack=stack,
             )
         )
-    if world.ways.layout[way].get("replicas") == 1 and world.request.kind == Kind.ONLINE_INFERENCE:
+    if world.ways.layout[way].get("replicas") == 1 and world.request.kind in ONLINE:
         found.append(msg("One replica only: a failure or an update stops the service"))
     asked = world.request.workload.get("precision")
     if asked and world.ways.precision[way] != asked:

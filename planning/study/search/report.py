@@ -26,7 +26,7 @@ from planning.study.search.plans import bill, key_of
 from planning.study.search.regret import Regrets
 from planning.study.search.ways import Exclusion, Found, Ints
 from planning.study.search.why_not import money
-from planning.study.workloads import INFERENCE, TRAINING, Kind
+from planning.study.workloads import INFERENCE, ONLINE, TRAINING, Kind
 
 FIRST = 6  # plans told before a study is complete
 NEAREST = 6  # misses shown when nothing meets the need
@@ -104,7 +104,7 @@ def first_plans(world: World, choice: Choice) -> dict[str, Any]:
     """The cheapest ranked plans in short, for who waits: what a study shows before it has weighed and explained."""
     c = world.candidates
     return {
-        "axis": "latency" if world.request.kind == Kind.ONLINE_INFERENCE else "time",
+        "axis": "latency" if world.request.kind in ONLINE else "time",
         "candidates": len(c),
         "met": int(choice.verdicts.meets.sum()),
         "plans": [
@@ -312,7 +312,7 @@ def software_first(world: World, plans: list[dict[str, Any]]) -> list[dict[str, 
         training=training,
         sized_by_model=True if training else None,
         latency_checked=request.constraints.latency_seconds is not None
-        if request.kind == Kind.ONLINE_INFERENCE
+        if request.kind in ONLINE
         else None,
         quantised=quantised,
         accuracy_loss_allowed=bool(request.constraints.accuracy_loss_limit),

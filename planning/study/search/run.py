@@ -27,11 +27,12 @@ from planning.study.search.market import allowed_accelerators, market
 from planning.study.search.mixes import mixed
 from planning.study.search.plans import plan_json
 from planning.study.search.regret import Regrets, regrets
+from planning.study.search.sample_ways import as_served, sample_ways
 from planning.study.search.snapshot import Snapshot
 from planning.study.search.training_ways import training_ways
 from planning.study.search.ways import Exclusion, Found, Progress
 from planning.study.search.why_not import losers
-from planning.study.workloads import TRAINING, Kind
+from planning.study.workloads import ONLINE, SAMPLE_INFERENCE, TOKEN_INFERENCE, TRAINING, Kind
 
 SCHEMA = "headroom/study-1"
 DETAILED = 8  # plans that carry their whole estimate
@@ -139,6 +140,8 @@ def ways_of(
         return hours_ways(request, accelerators)
     if request.kind in TRAINING:
         return training_ways(request, known, accelerators, priced)
+    if request.kind in SAMPLE_INFERENCE:
+        return sample_ways(request, known, accelerators)
     return inference_ways(request, known, accelerators)
 
 
@@ -185,7 +188,7 @@ def _result(
     return {
         "schema": SCHEMA,
         "request": request_json(request),
-        "axis": "latency" if request.kind == Kind.ONLINE_INFERENCE else "time",
+        "axis": "latency" if request.kind in ONLINE else "time",
         "currency": world.currency,
         "budget": None if world.budget is None else str(world.budget.amount),
         "limit_seconds": report.limit_of(world),
@@ -255,8 +258,10 @@ def _detail(world: World, i: int, known: KnownModel | None) -> dict[str, Any] | 
     way = int(world.candidates.way[i])
     accelerator = world.accelerator(i)
     cards = int(world.ways.cards[way])
-    if known is None or world.request.kind in TRAINING or world.request.kind == Kind.GPU_HOURS:
+    if known is None or world.request.kind not in TOKEN_INFERENCE:
         asked = replace(world.request, accelerators=(accelerator.slug,), count=cards)
+        if asked.kind in SAMPLE_INFERENCE:
+            asked = as_served(asked, world.ways.precision[way], world.ways.layout[way])
         return estimate_json(estimate_on(asked, known, accelerator), Message.to_json)
     return report.inference_detail(world, i, known)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.errors import InputError
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from planning.estimators.architecture import total_parameters
 from planning.estimators.interruptions import checkpoint_seconds
 from planning.estimators.layouts import SearchSpace, evaluate_candidates, layout_grid
@@ -382,7 +382,14 @@ def _does_not_fit(accelerator: Accelerator, one: _Progress) -> Exclusion:
 def _never_ends(accelerator: Accelerator, count: int) -> Exclusion:
     return _refused(
         accelerator,
-        msg("With %(count)s accelerators hardware fails faster than the job advances", count=count),
+        plural(
+            count,
+            msg("With one accelerator hardware fails faster than the job advances"),
+            msg(
+                "With %(count)s accelerators hardware fails faster than the job advances",
+                count=count,
+            ),
+        ),
         msg("Faster storage for checkpoints, or fewer accelerators"),
         "reliability",
     )

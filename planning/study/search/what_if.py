@@ -19,7 +19,7 @@ from planning.study.search.mixes import mixed
 from planning.study.search.report import comparison
 from planning.study.search.run import Setting, ways_of
 from planning.study.search.snapshot import SNAPSHOT, Snapshot, snapshot_from_json
-from planning.study.workloads import Kind
+from planning.study.workloads import ONLINE, Kind
 
 SMALLEST, LARGEST = 0.1, 10.0  # factors
 
@@ -64,6 +64,8 @@ def _within(field: str, value: float, low: float, high: float) -> None:
 AMOUNT = {
     Kind.ONLINE_INFERENCE: "requests_per_day",
     Kind.BATCH_INFERENCE: "items",
+    Kind.ONLINE_SAMPLES: "requests_per_day",
+    Kind.BATCH_SAMPLES: "items",
     Kind.GPU_HOURS: "gpu_hours",
     Kind.SAMPLES: "samples",
 }
@@ -96,7 +98,7 @@ def changed(request: StudyRequest, changes: Changes) -> StudyRequest:
     data[name] = request.workload[name] * changes.amount
     if changes.duration_days is not None:
         data["duration_days"] = changes.duration_days
-    if changes.growth_per_month is not None and request.kind == Kind.ONLINE_INFERENCE:
+    if changes.growth_per_month is not None and request.kind in ONLINE:
         data["growth_per_month"] = changes.growth_per_month
     return parse_request(data)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from core.money import Money, minor_digits
 from planning.economics.exact import to_decimal
 from planning.economics.types import PaymentMode
@@ -131,7 +131,11 @@ def time_words(seconds: float, limit: float) -> tuple[Message, Message]:
             have=round(seconds / 86_400, 1),
             limit=round(limit / 86_400, 1),
         ),
-        msg("Allow %(have)s days", have=math.ceil(seconds / 86_400)),
+        plural(
+            math.ceil(seconds / 86_400),
+            msg("Allow one day"),
+            msg("Allow %(have)s days", have=math.ceil(seconds / 86_400)),
+        ),
     )
 
 
@@ -191,10 +195,17 @@ def _too_small(world: World) -> list[Exclusion]:
     return [
         offer_exclusion(
             offer,
-            msg(
-                "Its instances hold %(have)s cards; the work needs %(need)s linked in one server",
-                have=offer.accelerators,
-                need=least[offer.accelerator],
+            plural(
+                offer.accelerators,
+                msg(
+                    "Its instances hold one card; the work needs %(need)s linked in one server",
+                    need=least[offer.accelerator],
+                ),
+                msg(
+                    "Its instances hold %(have)s cards; the work needs %(need)s linked in one server",
+                    have=offer.accelerators,
+                    need=least[offer.accelerator],
+                ),
             ),
             msg("An instance of %(need)s cards", need=least[offer.accelerator]),
             "link",

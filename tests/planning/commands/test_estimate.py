@@ -308,3 +308,64 @@ def test_the_published_schema_is_the_one_in_force():
     )
 
     assert published == json.loads(json.dumps(estimate_schema())), "run script/schemas"
+
+
+SERVE = {"kind": "online_inference", "model": "llama-3.1-8b", "requests_per_day": "2M", "input_tokens": 600,
+         "output_tokens": 150, "latency_class": "chat", "accelerator": "H100"}  # fmt: skip
+
+
+def test_latencies_stand_at_both_loads_whether_the_number_is_told_or_computed(answer):
+    [computed] = answer(SERVE)["estimates"]
+    total = computed["accelerators"]["total"]
+    [told] = answer(SERVE | {"accelerators": total + 2})["estimates"]
+
+    for estimate in (computed, told):
+        fleet = estimate["fleet"]
+        assert set(fleet["planned"]["ttft"]) == {"p50", "p95", "p99"}
+        assert fleet["with_model_error"]["load"] == pytest.approx(
+            fleet["planned"]["load"] * (1 + fleet["model_error"])
+        )
+        for p in ("p50", "p95", "p99"):
+            assert estimate["figures"][f"ttft_{p}"]["p50"] == fleet["planned"]["ttft"][p]
+            assert f"end_to_end_{p}" in estimate["figures"]
+    assert told["fleet"]["planned"]["load"] < computed["fleet"]["planned"]["load"]
+
+
+def test_a_bound_that_cannot_be_met_still_shows_what_the_fleet_does(answer):
+    [estimate] = answer(SERVE | {"latency_class": "", "latency_seconds": 0.001})["estimates"]
+
+    assert "meets the latency bounds" in estimate["warnings"][0]
+    assert estimate["fleet"]["planned"]["ttft"]["p95"] > 0.001
+
+
+def test_one_replica_is_spoken_of_in_the_singular(answer):
+    [estimate] = answer(SERVE | {"requests_per_day": "10k"})["estimates"]
+
+    assert "1 replica x 1 accelerator per replica = 1 accelerator." in estimate["assumptions"]
+
+
+def test_a_picture_model_is_served_by_flop_per_sample_and_by_nothing_else(answer, run):
+    told = {"model": "sdxl-base-1-0", "requests_per_day": "20k", "accelerator": "H100"}
+    [estimate] = answer(told | {"kind": "online_samples", "latency_seconds": 15})["estimates"]
+
+    assert estimate["figures"]["end_to_end_p95"]["p50"] <= 15
+    assert estimate["figures"]["throughput"]["unit"] == "samples/s"
+    code, text = run(
+        told | {"kind": "online_inference", "input_tokens": 5, "output_tokens": 5}, "--json"
+    )
+    assert code == 2
+    assert json.loads(text)["error"]["field"] == "model"
+
+
+def test_a_text_encoder_takes_its_flop_from_its_tokens(answer, run):
+    told = {"kind": "batch_samples", "model": "bert-large", "items": "10M", "window_hours": 1,
+            "accelerator": "A100"}  # fmt: skip
+    [short] = answer(told | {"input_tokens": 128})["estimates"]
+    [long] = answer(told | {"input_tokens": 512})["estimates"]
+
+    assert short["figures"]["run_time"]["p50"] < long["figures"]["run_time"]["p50"]
+    code, text = run(told | {"input_tokens": 513}, "--json")
+    error = json.loads(text)["error"]
+    assert (code, error["field"], error["value"], error["limit"]) == (2, "input_tokens", 513, 512)
+    code, text = run(told, "--json")
+    assert json.loads(text)["error"]["field"] == "flops_per_sample"
