@@ -36,6 +36,11 @@ app.conf.beat_schedule = {
     "ensure-reviews": {"task": "planning.tasks.ensure_reviews", "schedule": 60.0},
     "outdate-studies": {"task": "planning.tasks.outdate_studies", "schedule": 600.0},
     "freeze-ended-quarters": {"task": "procurement.tasks.freeze_ended_quarters", "schedule": 600.0},
+    "pull-telemetry": {"task": "planning.tasks.pull_due_sources", "schedule": 300.0},
+    "drop-old-samples": {
+        "task": "planning.tasks.drop_old_samples",
+        "schedule": crontab(hour=3, minute=10),
+    },
     "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
     "close-due-rfqs": {"task": "procurement.tasks.close_due_rfqs", "schedule": 60.0},
     "prove-ledger": {"task": "planning.tasks.prove_ledger", "schedule": crontab(hour=2, minute=10)},

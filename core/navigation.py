@@ -68,6 +68,14 @@ SECTIONS: tuple[Section, ...] = (
             Entry(_("Assets"), "asset-list", "chip", PROVING),
             Entry(_("Returns (RMA)"), "rma-list", "rma", PROVING),
             Entry(_("Invoices"), "invoice-list", "budget", PROVING),
+        ),
+    ),
+    Section(
+        pgettext_lazy("navigation", "Calibrate"),
+        (
+            Entry(_("Use of the fleet"), "telemetry", "clock"),
+            Entry(_("Calibration"), "calibration", "good"),
+            Entry(_("Trouble finder"), "trouble", "search"),
             Entry(_("Capacity reviews"), "review-list", "review"),
         ),
     ),

@@ -3,6 +3,7 @@
 from django.urls import path, re_path
 
 from planning.api import approvals, budgets, discussion, estimates, requests, reviews, studies
+from planning.routes import calibrating_api
 
 urlpatterns = [
     path("estimate/", estimates.EstimateView.as_view(), name="api-estimate"),
@@ -82,6 +83,14 @@ urlpatterns = [
         name="api-change-decline",
     ),
     path("ledger/<int:pk>/reverse/", budgets.EntryReverse.as_view(), name="api-entry-reverse"),
+        name="api-telemetry-loads",
+    ),
+        name="api-telemetry-pull",
+    ),
+        name="api-telemetry-token",
+    ),
+        name="api-telemetry-post",
+    ),
     path("reviews/", reviews.ReviewList.as_view(), name="api-reviews"),
     path("reviews/<int:pk>/", reviews.ReviewDetail.as_view(), name="api-review"),
     path("reviews/<int:pk>/open/", reviews.ReviewOpen.as_view(), name="api-review-open"),
@@ -91,4 +100,5 @@ urlpatterns = [
         reviews.ReviewReportFile.as_view(),
         name="api-review-report-file",
     ),
+    *calibrating_api.api,
 ]

@@ -63,5 +63,12 @@ def name_own_actions() -> None:
             "ledger.reversed": _("Posting reversed"),
             "ledger.unsound": _("Ledger does not add up"),
             "reservation.expired": _("Reservation expired"),
+            "telemetry_source.created": _("Source connected"),
+            "telemetry_source.changed": _("Source changed"),
+            "telemetry_source.token_issued": _("Push token issued"),
+            "telemetry.received": _("Telemetry file received"),
+            "telemetry.pull_requested": _("Source asked"),
+            "telemetry.pulled": _("Source read"),
+            "bill.posted": _("Bill posted to the ledger"),
         }
     )

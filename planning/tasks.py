@@ -15,6 +15,10 @@ from planning.review_report import render_report, report_name
 from planning.services import briefs, freshness, reviews, studies
 from planning.services.budgets import expire_reservation, expiring_requests
 from planning.services.ledger_proof import prove_and_alarm
+from planning.services.telemetry_load import drop_old_samples as drop_samples
+from planning.services.telemetry_load import load_file
+from planning.services.telemetry_pull import pull
+from planning.services.telemetry_sources import due_pulls, request_pull
 from planning.study_brief import brief_name
 from planning.study_brief import render_brief as draw_brief
 
@@ -76,3 +80,28 @@ def render_brief(job: Job, progress: Progress, brief_id: int) -> None:
     content = draw_brief(brief)
     progress(90, msg("Keeping the document"))
     briefs.attach_brief(brief_id=brief.pk, content=content, name=brief_name(brief))
+
+
+@job_task
+def load_telemetry(job: Job, progress: Progress, ingestion_id: int) -> None:
+    """Read a telemetry file and store what it says."""
+    load_file(ingestion_id=ingestion_id, report=progress)
+
+
+@job_task
+def pull_telemetry(job: Job, progress: Progress, source_id: int) -> None:
+    """Ask one Prometheus for what is new."""
+    pull(source_id=source_id, report=progress)
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def pull_due_sources() -> None:
+    """Queue a question for every Prometheus source with a whole hour not asked for. One job an hour and source."""
+    for pk in due_pulls():
+        request_pull(source_id=pk, by=None)
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def drop_old_samples() -> int:
+    """Let go of single samples past their source's window; the rollups stay."""
+    return drop_samples()

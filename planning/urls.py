@@ -2,6 +2,7 @@
 
 from django.urls import path, re_path
 
+from planning.routes import calibrating
 from planning.views import approvals, budgets, discussion, estimates, requests, reviews, studies
 
 urlpatterns = [
@@ -71,4 +72,5 @@ urlpatterns = [
         reviews.review_report_retry,
         name="review-report-retry",
     ),
+    *calibrating.pages,
 ]

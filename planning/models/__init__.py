@@ -14,20 +14,44 @@ from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
 from planning.models.studies import MarketSnapshot, Study, StudyBrief
+from planning.models.telemetry import (
+    BillLine,
+    CardDay,
+    CardHour,
+    CardMonth,
+    CardSeries,
+    ClusterUse,
+    HourSamples,
+    Ingestion,
+    JobRun,
+    PoolDay,
+    TelemetryCard,
+    TelemetrySource,
+)
 
 __all__ = [
     "ApprovalLimit",
     "ApprovalPolicy",
     "ApprovalRule",
     "ApprovalStep",
+    "BillLine",
     "Budget",
     "BudgetChange",
     "CapacityRequest",
     "CapacityReview",
+    "CardDay",
+    "CardHour",
+    "CardMonth",
+    "CardSeries",
+    "ClusterUse",
     "Delegation",
+    "HourSamples",
+    "Ingestion",
+    "JobRun",
     "LedgerEntry",
     "MarketSnapshot",
     "PlanChoice",
+    "PoolDay",
     "RequestAttachment",
     "RequestComment",
     "RequestRevision",
@@ -36,5 +60,7 @@ __all__ = [
     "ReviewSnapshot",
     "Study",
     "StudyBrief",
+    "TelemetryCard",
+    "TelemetrySource",
     "Vote",
 ]

@@ -42,6 +42,8 @@ class Job:
         int | None
     )  # 0 for a job that asked for none; None when the list of resources is missing or cut off
     number: int
+    name: str = ""
+    account: str = ""
 
     @property
     def wait_s(self) -> float | None:
@@ -173,6 +175,7 @@ def _job(header: tuple[str, ...], cells: list[str], line: int, facts: SacctFacts
         elapsed_s=elapsed if elapsed is not None else duration_s(row.get("Elapsed")),
         planned_s=duration_s(row.get("Planned") or row.get("Reserved")),
         gpus=_gpus(row, facts), number=line,
+        name=(row.get("JobName") or "").strip(), account=(row.get("Account") or "").strip(),
     )  # fmt: skip
 
 

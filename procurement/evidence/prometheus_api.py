@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from core.messages import msg
 from planning.telemetry_formats.prometheus import Answer, Series, api_series
+from planning.telemetry_formats.samples import METRICS
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
 from procurement.evidence.report import Report
@@ -18,12 +19,7 @@ FORMATS = ("prometheus_api_json",)
 
 # Utilisation metrics and what their full scale is.
 _SCALES = {
-    "DCGM_FI_DEV_GPU_UTIL": 100.0,
-    "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 1.0,
-    "DCGM_FI_PROF_SM_ACTIVE": 1.0,
-    "nvidia_smi_utilization_gpu_ratio": 1.0,
-    "nvidia_gpu_duty_cycle": 100.0,
-    "gpu_gfx_activity": 100.0,
+    name: scale for name, (what, scale) in METRICS.items() if what in ("utilization", "sm_activity")
 }
 _MAX_SERIES = 200_000
 

@@ -1,0 +1,1 @@
+"""Addresses by theme, for planning.urls and planning.api_urls."""

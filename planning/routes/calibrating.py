@@ -1,0 +1,21 @@
+"""Addresses of telemetry and calibration."""
+
+from django.urls import path
+
+from planning.views import telemetry
+
+pages = [
+    path("telemetry/", telemetry.telemetry_fleet, name="telemetry"),
+    path("telemetry/sources/", telemetry.source_list, name="telemetry-sources"),
+    path("telemetry/sources/new/", telemetry.source_create, name="telemetry-source-new"),
+    path("telemetry/sources/<int:pk>/", telemetry.source_detail, name="telemetry-source"),
+    path("telemetry/sources/<int:pk>/edit/", telemetry.source_edit, name="telemetry-source-edit"),
+    path("telemetry/sources/<int:pk>/load/", telemetry.source_load, name="telemetry-source-load"),
+    path("telemetry/sources/<int:pk>/pull/", telemetry.source_pull, name="telemetry-source-pull"),
+    path(
+        "telemetry/sources/<int:pk>/token/", telemetry.source_token, name="telemetry-source-token"
+    ),
+    path(
+        "telemetry/sources/<int:pk>/post/", telemetry.source_post_bill, name="telemetry-source-post"
+    ),
+]
