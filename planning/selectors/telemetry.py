@@ -137,9 +137,10 @@ def fleet(
         )
         for row in found
     )  # fmt: skip
+    rows_found: list[dict[str, Any]] = [dict(row) for row in found]
     total = Use.of(
-        {name: sum(float(dict(row)[name] or 0) for row in found) for name in SUMS},
-        sum(row["most"] for row in found),
+        {name: sum((row[name] or 0.0 for row in rows_found), 0.0) for name in SUMS},
+        sum(row["most"] for row in rows_found),
         days,
     )
     by_day = rows.order_by().values("day").annotate(**{n: Sum(n) for n in SUMS}).order_by("day")
