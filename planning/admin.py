@@ -16,7 +16,9 @@ from planning.models import (
     PlanChoice,
     RequestAttachment,
     RequestComment,
+    RequestLink,
     RequestRevision,
+    RequestTemplate,
     Study,
     Vote,
 )
@@ -39,7 +41,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 admin.site.register(
     [
         ApprovalLimit, ApprovalPolicy, ApprovalRule, ApprovalStep, Budget, BudgetChange, Delegation, PlanChoice,
-        RequestAttachment, RequestComment, RequestRevision, Study, Vote,
+        RequestAttachment, RequestComment, RequestLink, RequestRevision, RequestTemplate, Study, Vote,
     ],
     ReadOnlyAdmin,
 )  # fmt: skip

@@ -2,7 +2,16 @@
 
 from django.urls import path, re_path
 
-from planning.api import approvals, budgets, discussion, estimates, requests, reviews, studies
+from planning.api import (
+    approvals,
+    budgets,
+    discussion,
+    estimates,
+    requests,
+    reviews,
+    studies,
+    templates,
+)
 from planning.routes import calibrating_api
 
 urlpatterns = [
@@ -26,6 +35,20 @@ urlpatterns = [
         "requests/<int:pk>/files/<int:file>/",
         discussion.FileRead.as_view(),
         name="api-request-file",
+    ),
+    path("requests/<int:pk>/split/", templates.RequestSplit.as_view(), name="api-request-split"),
+    path("requests/merge/", templates.RequestMerge.as_view(), name="api-request-merge"),
+    path(
+        "requests/<int:pk>/origins/", templates.RequestOrigins.as_view(), name="api-request-origins"
+    ),
+    path("request-templates/", templates.TemplateList.as_view(), name="api-templates"),
+    path(
+        "request-templates/<int:pk>/use/", templates.TemplateUse.as_view(), name="api-template-use"
+    ),
+    path(
+        "request-templates/<int:pk>/retire/",
+        templates.TemplateRetire.as_view(),
+        name="api-template-retire",
     ),
     path("requests/<int:pk>/choose-plan/", requests.RequestPlan.as_view(), name="api-request-plan"),
     path("requests/<int:pk>/fulfil/", requests.RequestFulfil.as_view(), name="api-request-fulfil"),

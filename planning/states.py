@@ -132,6 +132,15 @@ REQUEST_RULES: tuple[Rule, ...] = (
         "what is left of the reservation is released",
     ),
     Rule(
+        "split", (R.DRAFT,), (R.CANCELLED,), (A.REQUESTER, A.TEAM_LEAD),
+        "2 to 10 shares that sum to exactly 100 %", "a draft for each share; every author counts as an author of each",
+    ),
+    Rule(
+        "merge", (R.DRAFT,), (R.CANCELLED,), (A.REQUESTER, A.TEAM_LEAD),
+        "drafts of one team and kind that differ in volume, dates and reason alone",
+        "one draft with the sum; every author counts as an author of it",
+    ),
+    Rule(
         "cancel", (R.DRAFT, R.SUBMITTED, R.IN_REVIEW, R.CHANGES_REQUESTED), (R.CANCELLED,),
         (A.REQUESTER, A.TEAM_LEAD), "a reason, once submitted",
         "steps cancelled; reservation released",

@@ -3,7 +3,16 @@
 from django.urls import path, re_path
 
 from planning.routes import calibrating
-from planning.views import approvals, budgets, discussion, estimates, requests, reviews, studies
+from planning.views import (
+    approvals,
+    budgets,
+    discussion,
+    estimates,
+    requests,
+    reviews,
+    studies,
+    templates,
+)
 
 urlpatterns = [
     path("estimate/", estimates.quick_estimate, name="quick-estimate"),
@@ -24,6 +33,12 @@ urlpatterns = [
         discussion.file_remove,
         name="request-file-remove",
     ),
+    path("requests/<int:pk>/split/", templates.request_split, name="request-split"),
+    path("requests/merge/", templates.request_merge, name="request-merge"),
+    path("requests/<int:pk>/template/", templates.template_save, name="template-save"),
+    path("requests/templates/", templates.template_list, name="template-list"),
+    path("requests/templates/<int:pk>/use/", templates.template_use, name="template-use"),
+    path("requests/templates/<int:pk>/retire/", templates.template_retire, name="template-retire"),
     path("requests/<int:pk>/choose-plan/", requests.request_plan, name="request-plan"),
     path("requests/<int:pk>/study/", studies.study_start, name="study-start"),
     path("studies/<int:pk>/", studies.study_detail, name="study-detail"),

@@ -12,6 +12,7 @@ from planning.study.workloads import (
     ASKS_LATENCY,
     FIELDS,
     NEEDS_MODEL,
+    VOLUME,
     normalise,
     problems,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "FIELDS",
     "MAX_CONFIG",
     "NEEDS_MODEL",
+    "VOLUME",
     "Field",
     "Kind",
     "WorkloadErrors",

@@ -17,7 +17,7 @@ from core.messages import Message
 from core.models import Team, User
 from planning import policies, workloads
 from planning.models.requests import LatencyClass, RequestRevision, Residence
-from planning.services.requests import check_terms
+from planning.services.request_content import check_terms
 
 
 def _said(message: Message | None) -> str:

@@ -28,6 +28,7 @@ from planning.models.telemetry import (
     TelemetryCard,
     TelemetrySource,
 )
+from planning.models.templates import Relation, RequestLink, RequestTemplate
 
 __all__ = [
     "ApprovalLimit",
@@ -52,9 +53,12 @@ __all__ = [
     "MarketSnapshot",
     "PlanChoice",
     "PoolDay",
+    "Relation",
     "RequestAttachment",
     "RequestComment",
+    "RequestLink",
     "RequestRevision",
+    "RequestTemplate",
     "RequestWatch",
     "ReviewReport",
     "ReviewSnapshot",

@@ -153,6 +153,11 @@ class Origin(models.TextChoices):
     RECALLED = "recalled", _("Recalled")
     REVISED = "revised", _("Revised")
     COPIED = "copied", _("Copied")
+    TEMPLATE = "template", _("From a template")
+    SPLIT = "split", _("Part of a split")
+    MERGED = "merged", _("Merged")
+    IMPORTED = "imported", _("Imported")
+    RENEWED = "renewed", _("Renewal")
 
 
 class RequestRevision(models.Model):

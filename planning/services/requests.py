@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Any
 
 from django.db import transaction
@@ -11,123 +10,29 @@ from django.utils import timezone
 
 from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition, NotPermitted, StaleData
-from core.messages import Message, msg
-from core.models import Team, User
+from core.messages import msg
+from core.models import User
 from core.organisation import today
 from core.outbox import notify
-from core.sequences import next_number
-from planning import policies, workloads
+from planning import policies
 from planning.models.budgets import Bucket
 from planning.models.plans import PlanChoice
-from planning.models.requests import (
-    CapacityRequest,
-    LatencyClass,
-    Origin,
-    RequestRevision,
-    Residence,
-)
+from planning.models.requests import CapacityRequest, Origin, RequestRevision
 from planning.models.studies import Study
+from planning.models.templates import Relation, RequestLink
 from planning.selectors.approvals import differences
 from planning.selectors.budgets import held
 from planning.services import approvals, budgets, studies
-from planning.services.estimates import catalogue
 from planning.services.moves import lock_request, move, touch
+from planning.services.request_content import (
+    TERMS,
+    add_revision,
+    checked_content,
+    checked_title,
+    new_draft,
+    open_team,
+)
 from planning.states import RequestStatus, StepStatus, StudyStatus
-
-# What may be given beside the workload; the rest of RequestRevision.CONTENT.
-TERMS = tuple(name for name in RequestRevision.CONTENT if name != "workload")
-DEFAULTS: dict[str, Any] = {
-    "start": None, "duration_days": None, "justification": "", "data_residence": Residence.ANYWHERE,
-    "interruptible": False, "checkpoint_seconds": None, "latency_class": "", "accuracy_loss_limit": None,
-    "region": "",
-}  # fmt: skip
-MAX_DAYS = 3660
-
-
-def check_terms(kind: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[InputError]]:
-    """The terms of a request of `kind` with defaults filled in, and every error."""
-    errors: list[InputError] = []
-    terms = {**DEFAULTS, **given}
-
-    def refuse(field: str, message: Message, value: object = None, limit: object = None) -> None:
-        errors.append(InputError(field, message, value=value, limit=limit))
-
-    for name in sorted(set(given) - set(TERMS)):
-        refuse(name, msg("%(field)s is not a field of a request", field=name))
-        terms.pop(name)
-    need_by, start = terms.get("need_by"), terms["start"]
-    if not isinstance(need_by, date):
-        refuse("need_by", msg("%(field)s is missing", field="need_by"))
-    elif start is not None and start > need_by:
-        refuse("start", msg("The start is after the day by which it is needed"), start, need_by)
-    days = terms["duration_days"]
-    if days is not None and not 1 <= days <= MAX_DAYS:
-        refuse("duration_days", msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s",
-               field="duration_days", value=days, limit=f"1 … {MAX_DAYS}", unit="days"),
-               days, f"1 … {MAX_DAYS}")  # fmt: skip
-    loss = terms["accuracy_loss_limit"]
-    if loss is not None and not 0 <= loss <= 1:
-        refuse("accuracy_loss_limit", msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s",
-               field="accuracy_loss_limit", value=loss, limit="0 … 1", unit="1"), loss, "0 … 1")  # fmt: skip
-    for name, choices in (("data_residence", Residence), ("latency_class", LatencyClass)):
-        if terms[name] not in choices.values:
-            limit = ", ".join(filter(None, choices.values))
-            refuse(name, msg("%(field)s: %(value)s is none of %(limit)s", field=name,
-                   value=str(terms[name]), limit=limit), terms[name], limit)  # fmt: skip
-    asked = {
-        "interruptible": kind in workloads.ASKS_INTERRUPTIBLE,
-        "checkpoint_seconds": kind in workloads.ASKS_INTERRUPTIBLE,
-        "latency_class": kind in workloads.ASKS_LATENCY,
-        "accuracy_loss_limit": kind in workloads.ASKS_ACCURACY,
-    }
-    for name, wanted in asked.items():
-        if not wanted and terms[name] not in (None, False, ""):
-            refuse(
-                name,
-                msg("%(field)s is not asked for this kind of workload", field=name),
-                terms[name],
-            )
-    checkpoint = terms["checkpoint_seconds"]
-    if terms["interruptible"] and checkpoint is None:
-        refuse(
-            "checkpoint_seconds", msg("Work that may be interrupted needs a checkpoint interval")
-        )
-    if checkpoint is not None and not 1 <= checkpoint <= 30 * 86400:
-        refuse("checkpoint_seconds", msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s",
-               field="checkpoint_seconds", value=checkpoint, limit="1 … 2592000", unit="s"),
-               checkpoint, "1 … 2592000")  # fmt: skip
-    return terms, errors
-
-
-def _content(kind: str, workload: Mapping[str, Any], terms: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything of a revision, checked; raises one InputError or all as WorkloadErrors."""
-    if kind not in workloads.FIELDS:
-        workloads.normalise(kind, workload)
-    clean, errors = workloads.problems(kind, workload)
-    checked, more = check_terms(kind, terms)
-    if name := clean.get("accelerator"):
-        try:
-            catalogue().find_accelerators([name])  # found out now, not when the study runs
-        except InputError as error:
-            errors.append(error)
-    errors += more
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise workloads.WorkloadErrors(errors)
-    return {"workload": clean, **checked}
-
-
-def _title(title: str) -> str:
-    title = " ".join(title.split())
-    if not title:
-        raise InputError("title", msg("%(field)s is missing", field="title"))
-    if len(title) > 160:
-        raise InputError(
-            "title", msg("%(field)s is longer than %(limit)s characters", field="title", limit=160),
-            value=title[:180], limit=160,
-        )  # fmt: skip
-    return title
 
 
 @transaction.atomic
@@ -146,46 +51,23 @@ def create_request(
 
     Raises NotPermitted, InputError or WorkloadErrors.
     """
-    if not policies.can_create(by, team_id):
-        raise NotPermitted()
-    team = Team.objects.get(pk=team_id)
-    if not team.active:
-        raise InputError(
-            "team", msg("%(team)s is no longer active", team=str(team)), value=team.slug
-        )
+    team = open_team(team_id, by)
     requester = requester or by
     if requester.pk != by.pk and not policies.can_create(requester, team_id):
         raise InputError(
             "requester", msg("%(name)s may not file requests for this team", name=str(requester))
         )
-    content = _content(kind, workload, terms)
-    request = CapacityRequest.objects.create(
-        number=next_number("request"),
+    request = new_draft(
         team=team,
-        requester=requester,
-        created_by=by,
-        title=_title(title),
         kind=kind,
+        title=title,
+        content=checked_content(kind, workload, terms),
+        origin=Origin.NEW,
+        by=by,
+        requester=requester,
     )
-    _add_revision(request, 1, Origin.NEW, content, by)
     record("request.created", on=request, by=by, kind=kind)
     return request
-
-
-def _add_revision(
-    request: CapacityRequest,
-    number: int,
-    origin: str,
-    content: Mapping[str, Any],
-    by: User,
-    authors: tuple[User, ...] = (),
-) -> RequestRevision:
-    revision = RequestRevision(
-        request=request, number=number, origin=origin, created_by=by, **content
-    )
-    revision.save()
-    revision.authors.set({user.pk for user in (by, *authors)})
-    return revision
 
 
 @transaction.atomic
@@ -206,12 +88,12 @@ def update_draft(
     policies.require_action(by, "edit", request)
     revision = request.current
     old = {name: getattr(revision, name) for name in TERMS}
-    content = _content(
+    content = checked_content(
         request.kind, revision.workload if workload is None else workload, {**old, **terms}
     )
     if version is not None and version != request.version:
         raise StaleData(changes=_conflicts(request, revision, content, title))
-    request.title = _title(title) if title is not None else request.title
+    request.title = checked_title(title) if title is not None else request.title
     for name, value in content.items():
         setattr(revision, name, value)
     changed = revision.compute_hash() != revision.content_hash
@@ -342,7 +224,7 @@ def _redraft(
     concerned = approvals.void_for_revision(revision=old, by=by, reason=reason)
     budgets.release(request=request, by=by, reason=reason)
     content = {name: getattr(old, name) for name in RequestRevision.CONTENT}
-    revision = _add_revision(
+    revision = add_revision(
         request, old.number + 1, origin, content, by, authors=tuple(old.authors.all())
     )
     CapacityRequest.objects.filter(pk=request.pk).update(revision_number=revision.number)
@@ -405,19 +287,16 @@ def copy_request(*, request_id: int, by: User) -> CapacityRequest:
     original = CapacityRequest.objects.select_related("team").get(pk=request_id)
     if not policies.can_copy(by, original):
         raise NotPermitted(on=original)
-    if not original.team.active:
-        raise InputError("team", msg("%(team)s is no longer active", team=str(original.team)))
     source = original.current
-    content = {name: getattr(source, name) for name in RequestRevision.CONTENT}
-    request = CapacityRequest.objects.create(
-        number=next_number("request"),
-        team=original.team,
-        requester=by,
-        created_by=by,
-        title=original.title,
+    request = new_draft(
+        team=open_team(original.team_id, by),
         kind=original.kind,
+        title=original.title,
+        content={name: getattr(source, name) for name in RequestRevision.CONTENT},
+        origin=Origin.COPIED,
+        by=by,
     )
-    _add_revision(request, 1, Origin.COPIED, content, by)
+    RequestLink.objects.create(source=original, target=request, relation=Relation.COPIED)
     record("request.created", on=request, by=by, kind=request.kind, copy_of=original.pk)
     return request
 

@@ -202,6 +202,14 @@ ASKS_INTERRUPTIBLE = frozenset({*TRAINING, *OFFLINE, Kind.GPU_HOURS})
 ASKS_LATENCY = ONLINE
 ASKS_ACCURACY = INFERENCE
 NEEDS_MODEL = frozenset(set(Kind) - {Kind.GPU_HOURS})
+# How much is to be done: what a split divides and a merge adds up.
+VOLUME: dict[str, str] = {
+    **dict.fromkeys(TRAINING, "tokens"),
+    Kind.SAMPLES: "samples",
+    Kind.ONLINE_INFERENCE: "requests_per_day",
+    Kind.BATCH_INFERENCE: "items",
+    Kind.GPU_HOURS: "gpu_hours",
+}
 MODEL_FIELDS = ("model", "parameters", "config")
 
 

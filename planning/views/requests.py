@@ -27,7 +27,8 @@ from planning import policies, tables
 from planning.filters import RequestFilter
 from planning.forms.discussion import CommentForm, FileForm
 from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm
-from planning.models import ApprovalStep, CapacityRequest
+from planning.forms.templates import SplitForm, TemplateForm
+from planning.models import ApprovalStep, CapacityRequest, RequestTemplate
 from planning.selectors.approvals import (
     deciders,
     differences,
@@ -36,6 +37,7 @@ from planning.selectors.approvals import (
     why_not,
 )
 from planning.selectors.budgets import effects, similar
+from planning.selectors.origins import origins
 from planning.selectors.readers import handle_names, readers
 from planning.services import plans, requests
 from planning.states import RequestStatus, StepStatus
@@ -162,6 +164,9 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
             if policies.can(user, step.action, found)
         ],
         "trail": trail(found, *steps)[:60],
+        "origins": origins(found, CapacityRequest.objects.visible_to(user)),
+        "split_form": SplitForm(auto_id="split-%s") if policies.can(user, "split", found) else None,
+        "template_form": TemplateForm(auto_id="template-%s"),
         "comments": found.comments.select_related("author").prefetch_related("mentions"),
         "files": found.attachments.filter(removed_at=None).select_related("file", "added_by"),
         "may_comment": policies.can_comment(user, found),
@@ -172,12 +177,19 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
     }
 
 
+def _templates(request: SignedInRequest) -> list[RequestTemplate]:
+    rows = RequestTemplate.objects.visible_to(request.user).in_use().select_related("team")
+    return [row for row in rows if policies.can_create(request.user, row.team_id)]
+
+
 @require_safe
 def request_kinds(request: SignedInRequest) -> HttpResponse:
     """First question: what is to be run."""
     if not _may_create(request):
         raise Http404
-    return render(request, "planning/request_kinds.html", {"kinds": Kind})
+    return render(
+        request, "planning/request_kinds.html", {"kinds": Kind, "templates": _templates(request)}
+    )
 
 
 def request_create(request: SignedInRequest, kind: str) -> HttpResponse:
@@ -213,7 +225,7 @@ def request_edit(request: SignedInRequest, pk: int) -> HttpResponse:
             requests.update_draft(
                 request_id=pk,
                 by=request.user,
-                version=_version(request),
+                version=seen_version(request),
                 **form.service_arguments(),
             )
         except StaleData as error:
@@ -225,7 +237,7 @@ def request_edit(request: SignedInRequest, pk: int) -> HttpResponse:
             messages.success(request, _("The draft was saved."))
             return redirect(found)
     elif request.method == "POST":
-        context["version"] = _version(request)
+        context["version"] = seen_version(request)
     return _form_page(request, form, context)
 
 
@@ -276,7 +288,8 @@ def request_check(request: SignedInRequest, kind: str) -> HttpResponse:
     return render(request, "planning/_estimate.html", context)
 
 
-def _version(request: SignedInRequest) -> int | None:
+def seen_version(request: SignedInRequest) -> int | None:
+    """The version of the request that the page was drawn from."""
     raw = request.POST.get("version", "")
     return int(raw) if raw.isdecimal() else None
 
@@ -310,7 +323,7 @@ def request_step(request: SignedInRequest, pk: int, action: str) -> HttpResponse
                 short_close_reason=facts["reason"],
             )
         else:
-            CALLS[action](request_id=pk, by=request.user, version=_version(request), **facts)
+            CALLS[action](request_id=pk, by=request.user, version=seen_version(request), **facts)
     except InputError as error:
         messages.error(request, error.message.render(_))
         target = (
@@ -355,7 +368,7 @@ def request_plan(request: SignedInRequest, pk: int) -> HttpResponse:
         study_id=int(study),
         plan_key=request.POST.get("plan_key", ""),
         by=request.user,
-        version=_version(request),
+        version=seen_version(request),
     )
     messages.success(request, _("The plan was chosen."))
     return redirect(found)

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 from core.audit import trail
 from core.http import SignedInRequest
 from planning.models import CapacityRequest
+from planning.selectors.origins import origins
 from procurement.selectors.thread import request_thread
 
 
@@ -22,6 +23,7 @@ def thread(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "capacity_request": found,
         "thread": thread_,
+        "origins": origins(found, CapacityRequest.objects.visible_to(request.user)),
         "trail": trail(found)[:30],
     }
     return render(request, "procurement/thread.html", context)

@@ -45,7 +45,7 @@ def test_the_whole_way_by_api(w):
     assert answer.status_code == 201, answer.data
     pk = answer.data["id"]
     assert answer.data["current"]["workload"]["tokens"] == 3e8
-    assert answer.data["actions"] == ["edit", "choose_plan", "submit", "cancel"]
+    assert answer.data["actions"] == ["edit", "choose_plan", "submit", "split", "merge", "cancel"]
     study = builders.study(CapacityRequest.objects.get(pk=pk))
     answer = client.post(
         reverse("api-request-plan", args=[pk]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import product
 
 import pytest
@@ -16,6 +17,7 @@ from planning import policies
 from planning.management.commands.draw_states import draw
 from planning.models import CapacityRequest
 from planning.services import requests
+from planning.services.regroup import merge_requests, split_request
 from planning.states import MACHINES, REQUEST_RULES, RequestStatus, actions_of
 from tests.planning import builders
 
@@ -26,6 +28,8 @@ ALLOWED: dict[str, dict[str, str]] = {
     "edit": {"draft": "requester lead"},
     "submit": {"draft": "requester lead"},
     "choose_plan": {"draft": "requester lead procurement", "submitted": "requester lead procurement"},
+    "split": {"draft": "requester lead"},
+    "merge": {"draft": "requester lead"},
     "recall": {"submitted": "requester", "in_review": "requester"},
     "revise": {"changes_requested": "requester lead", "approved": "requester lead"},
     "start_sourcing": {"approved": "procurement"},
@@ -39,10 +43,16 @@ ALLOWED: dict[str, dict[str, str]] = {
     "reject": {"in_review": "lead cto"},
 }  # fmt: skip
 NEXT = {
+    "split": {"cancelled"}, "merge": {"cancelled"},
     "edit": {"draft"}, "submit": {"in_review"}, "choose_plan": {"draft", "in_review"}, "recall": {"draft"},
     "revise": {"draft"}, "start_sourcing": {"sourcing"}, "fulfil": {"fulfilled"}, "cancel": {"cancelled"},
     "approve": {"approved"}, "return": {"changes_requested"}, "reject": {"rejected"},
 }  # fmt: skip
+
+
+def twin(request: CapacityRequest) -> CapacityRequest:
+    """A draft with the same content, which its requester may merge."""
+    return requests.copy_request(request_id=request.pk, by=request.requester)
 
 
 def attempt(action: str, request: CapacityRequest, by) -> None:
@@ -52,6 +62,10 @@ def attempt(action: str, request: CapacityRequest, by) -> None:
         "edit": lambda: requests.update_draft(request_id=request.pk, by=by, title="New"),
         "submit": lambda: requests.submit_request(request_id=request.pk, by=by),
         "choose_plan": lambda: builders.choose(request, study or builders.study(request), by=by),
+        "split": lambda: split_request(
+            request_id=request.pk, shares=[Decimal(50), Decimal(50)], by=by
+        ),
+        "merge": lambda: merge_requests(request_ids=[request.pk, twin(request).pk], by=by),
         "recall": lambda: requests.recall(request_id=request.pk, by=by, reason="r"),
         "revise": lambda: requests.revise(request_id=request.pk, by=by, reason="r"),
         "start_sourcing": lambda: requests.start_sourcing(request_id=request.pk, by=by),
