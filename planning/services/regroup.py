@@ -47,11 +47,12 @@ def split_request(
             "shares", msg("Give 2 to %(limit)s shares", limit=MOST_PARTS), value=len(shares),
             limit=f"2 … {MOST_PARTS}",
         )  # fmt: skip
-    if any(not share.is_finite() or share <= 0 for share in shares) or sum(shares) != WHOLE:
+    total = sum(shares, Decimal(0))
+    if any(not share.is_finite() or share <= 0 for share in shares) or total != WHOLE:
         raise InputError(
             "shares",
             msg("The shares must be above 0 and sum to exactly 100 %%; they sum to %(sum)s",
-                sum=f"{sum(shares).normalize():f}" if all(s.is_finite() for s in shares) else "?"),
+                sum=str(total)),
             value=", ".join(str(share) for share in shares), limit=100,
         )  # fmt: skip
     revision = request.current

@@ -206,8 +206,8 @@ NEEDS_MODEL = frozenset(set(Kind) - {Kind.GPU_HOURS})
 VOLUME: dict[str, str] = {
     **dict.fromkeys(TRAINING, "tokens"),
     Kind.SAMPLES: "samples",
-    Kind.ONLINE_INFERENCE: "requests_per_day",
-    Kind.BATCH_INFERENCE: "items",
+    **dict.fromkeys(ONLINE, "requests_per_day"),
+    **dict.fromkeys((Kind.BATCH_INFERENCE, Kind.BATCH_SAMPLES), "items"),
     Kind.GPU_HOURS: "gpu_hours",
 }
 MODEL_FIELDS = ("model", "parameters", "config")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -23,6 +24,11 @@ def _say(request: SignedInRequest, error: DomainError) -> None:
         messages.error(request, one.message.render(_))
 
 
+def _say_form(request: SignedInRequest, form: forms.Form) -> None:
+    for errors in form.errors.values():
+        messages.error(request, " ".join(str(error) for error in errors))
+
+
 @require_safe
 def template_list(request: SignedInRequest) -> HttpResponse:
     """Templates of the reader's teams."""
@@ -40,7 +46,7 @@ def template_save(request: SignedInRequest, pk: int) -> HttpResponse:
     found = visible(request, pk)
     form = TemplateForm(request.POST)
     if not form.is_valid():
-        messages.error(request, " ".join(form.errors.get("name", [])))
+        _say_form(request, form)
         return redirect(found)
     try:
         templates.save_template(request_id=pk, name=form.cleaned_data["name"], by=request.user)
@@ -61,7 +67,7 @@ def template_use(request: SignedInRequest, pk: int) -> HttpResponse:
     _template(request, pk)
     form = TemplateUseForm(request.POST)
     if not form.is_valid():
-        messages.error(request, " ".join(form.errors.get("need_by", [])))
+        _say_form(request, form)
         return redirect("template-list")
     try:
         draft = templates.draft_from_template(
@@ -88,7 +94,7 @@ def request_split(request: SignedInRequest, pk: int) -> HttpResponse:
     found = visible(request, pk)
     form = SplitForm(request.POST)
     if not form.is_valid():
-        messages.error(request, " ".join(form.errors.get("shares", [])))
+        _say_form(request, form)
         return redirect(found)
     try:
         regroup.split_request(

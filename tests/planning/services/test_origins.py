@@ -19,6 +19,7 @@ from planning.models import CapacityRequest, RequestTemplate
 from planning.selectors.origins import origins
 from planning.services import requests, templates
 from planning.services.regroup import divide, merge_requests, split_request
+from planning.workloads import FIELDS, VOLUME
 from tests.factories import MembershipFactory
 from tests.planning import builders
 
@@ -46,6 +47,13 @@ def test_the_parts_add_up_to_the_whole_and_stay_whole(volume, parts):
     found = divide(float(volume), shares(*parts, 100 - sum(parts)))
     assert sum(Decimal(repr(part)) for part in found) == volume
     assert all(part == int(part) for part in found)
+
+
+def test_every_kind_says_what_is_divided():
+    assert all(
+        VOLUME[kind] in {field.name for field in fields if field.required}
+        for kind, fields in FIELDS.items()
+    )
 
 
 def test_a_split_makes_drafts_with_the_volume_divided_and_ends_the_original(w):
