@@ -5,14 +5,12 @@ from django.urls import path, re_path
 from planning.api import (
     approvals,
     budgets,
-    discussion,
     estimates,
     requests,
     reviews,
     studies,
-    templates,
 )
-from planning.routes import calibrating_api
+from planning.routes import calibrating_api, requesting_api
 
 urlpatterns = [
     path("estimate/", estimates.EstimateView.as_view(), name="api-estimate"),
@@ -24,32 +22,6 @@ urlpatterns = [
         name="api-request-revisions",
     ),
     path("requests/<int:pk>/copy/", requests.RequestCopy.as_view(), name="api-request-copy"),
-    path(
-        "requests/<int:pk>/comments/",
-        discussion.CommentList.as_view(),
-        name="api-request-comments",
-    ),
-    path("requests/<int:pk>/watch/", discussion.Watch.as_view(), name="api-request-watch"),
-    path("requests/<int:pk>/files/", discussion.FileList.as_view(), name="api-request-files"),
-    path(
-        "requests/<int:pk>/files/<int:file>/",
-        discussion.FileRead.as_view(),
-        name="api-request-file",
-    ),
-    path("requests/<int:pk>/split/", templates.RequestSplit.as_view(), name="api-request-split"),
-    path("requests/merge/", templates.RequestMerge.as_view(), name="api-request-merge"),
-    path(
-        "requests/<int:pk>/origins/", templates.RequestOrigins.as_view(), name="api-request-origins"
-    ),
-    path("request-templates/", templates.TemplateList.as_view(), name="api-templates"),
-    path(
-        "request-templates/<int:pk>/use/", templates.TemplateUse.as_view(), name="api-template-use"
-    ),
-    path(
-        "request-templates/<int:pk>/retire/",
-        templates.TemplateRetire.as_view(),
-        name="api-template-retire",
-    ),
     path("requests/<int:pk>/choose-plan/", requests.RequestPlan.as_view(), name="api-request-plan"),
     path("requests/<int:pk>/fulfil/", requests.RequestFulfil.as_view(), name="api-request-fulfil"),
     path("requests/<int:pk>/actuals/", requests.RequestActual.as_view(), name="api-request-actual"),
@@ -116,4 +88,5 @@ urlpatterns = [
         name="api-review-report-file",
     ),
     *calibrating_api.api,
+    *requesting_api.api,
 ]

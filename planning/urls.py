@@ -2,16 +2,14 @@
 
 from django.urls import path, re_path
 
-from planning.routes import calibrating
+from planning.routes import calibrating, requesting
 from planning.views import (
     approvals,
     budgets,
-    discussion,
     estimates,
     requests,
     reviews,
     studies,
-    templates,
 )
 
 urlpatterns = [
@@ -24,21 +22,6 @@ urlpatterns = [
     path("requests/<int:pk>/", requests.request_detail, name="request-detail"),
     path("requests/<int:pk>/edit/", requests.request_edit, name="request-edit"),
     path("requests/<int:pk>/copy/", requests.request_copy, name="request-copy"),
-    path("requests/<int:pk>/comments/", discussion.comment_add, name="comment-add"),
-    path("requests/<int:pk>/watch/", discussion.watch_set, name="request-watch"),
-    path("requests/<int:pk>/files/", discussion.file_add, name="request-file-add"),
-    path("requests/<int:pk>/files/<int:file>/", discussion.file_read, name="request-file"),
-    path(
-        "requests/<int:pk>/files/<int:file>/remove/",
-        discussion.file_remove,
-        name="request-file-remove",
-    ),
-    path("requests/<int:pk>/split/", templates.request_split, name="request-split"),
-    path("requests/merge/", templates.request_merge, name="request-merge"),
-    path("requests/<int:pk>/template/", templates.template_save, name="template-save"),
-    path("requests/templates/", templates.template_list, name="template-list"),
-    path("requests/templates/<int:pk>/use/", templates.template_use, name="template-use"),
-    path("requests/templates/<int:pk>/retire/", templates.template_retire, name="template-retire"),
     path("requests/<int:pk>/choose-plan/", requests.request_plan, name="request-plan"),
     path("requests/<int:pk>/study/", studies.study_start, name="study-start"),
     path("studies/<int:pk>/", studies.study_detail, name="study-detail"),
@@ -88,4 +71,5 @@ urlpatterns = [
         name="review-report-retry",
     ),
     *calibrating.pages,
+    *requesting.pages,
 ]
