@@ -78,6 +78,15 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.name
 
 
+class Stage(models.TextChoices):
+    """What kind of asker the organisation is; advice in studies follows it."""
+
+    STUDENT = "student", _("Student or single researcher")
+    STARTUP = "startup", _("Start-up, 3 to 10 people")
+    MIDSIZE = "midsize", _("Mid-size firm")
+    LARGE = "large", _("Large firm")
+
+
 class Organisation(models.Model):
     """The one organisation this installation serves, and its calendar, currency and letterhead."""
 
@@ -98,6 +107,7 @@ class Organisation(models.Model):
     language = models.CharField(
         _("language of documents"), max_length=10, choices=LANGUAGE_CHOICES, default="zh-hans"
     )
+    stage = models.CharField(_("stage"), max_length=10, choices=Stage.choices, blank=True)
     singleton = models.BooleanField(default=True, unique=True, editable=False)
 
     class Meta:

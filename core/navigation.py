@@ -51,6 +51,7 @@ SECTIONS: tuple[Section, ...] = (
             Entry(_("Quick estimate"), "quick-estimate", "estimate"),
             Entry(_("Catalogue"), "catalog-home", "chip"),
             Entry(_("Budgets"), "budget-list", "budget"),
+            Entry(_("Sites"), "site-list", "box"),
         ),
     ),
     Section(
@@ -84,6 +85,9 @@ SECTIONS: tuple[Section, ...] = (
         (
             Entry(_("Audit trail"), "audit-list", "audit"),
             Entry(_("Background jobs"), "job-list", "clock"),
+            Entry(
+                _("Stage of the organisation"), "organisation-stage", "gear", (Role.ADMINISTRATOR,)
+            ),
             Entry(_("Component gallery"), "gallery", "gear", (Role.ADMINISTRATOR,)),
         ),
     ),

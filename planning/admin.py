@@ -19,6 +19,7 @@ from planning.models import (
     RequestLink,
     RequestRevision,
     RequestTemplate,
+    Site,
     Study,
     Vote,
 )
@@ -41,7 +42,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 admin.site.register(
     [
         ApprovalLimit, ApprovalPolicy, ApprovalRule, ApprovalStep, Budget, BudgetChange, Delegation, PlanChoice,
-        RequestAttachment, RequestComment, RequestLink, RequestRevision, RequestTemplate, Study, Vote,
+        RequestAttachment, RequestComment, RequestLink, RequestRevision, RequestTemplate, Site, Study, Vote,
     ],
     ReadOnlyAdmin,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from planning.api import (
     reviews,
     studies,
 )
-from planning.routes import calibrating_api, requesting_api
+from planning.routes import calibrating_api, housing_api, requesting_api
 
 urlpatterns = [
     path("estimate/", estimates.EstimateView.as_view(), name="api-estimate"),
@@ -88,5 +88,6 @@ urlpatterns = [
         name="api-review-report-file",
     ),
     *calibrating_api.api,
+    *housing_api.api,
     *requesting_api.api,
 ]

@@ -155,6 +155,16 @@ def can_revoke(user: User, delegation: Delegation) -> bool:
     return delegation.principal_id == user.pk or has_role(user, Role.ADMINISTRATOR)
 
 
+def can_keep_sites(user: User) -> bool:
+    """Describe machine rooms: who runs them, and administrators. Everyone who is signed in may read."""
+    return has_role(user, Role.OPERATIONS, Role.ADMINISTRATOR)
+
+
+def can_set_stage(user: User) -> bool:
+    """Say what kind of asker the organisation is: administrators and those who approve for all of it."""
+    return has_role(user, Role.ADMINISTRATOR, Role.APPROVER)
+
+
 def can_keep_budgets(user: User) -> bool:
     """Finance: allot, transfer, post what was spent, reverse, close."""
     return has_role(user, Role.FINANCE)

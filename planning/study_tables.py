@@ -30,7 +30,7 @@ CODES = {
     "vendor": gettext_lazy("Maker"), "spot": gettext_lazy("Spot"), "accuracy": gettext_lazy("Accuracy"),
     "precision": gettext_lazy("Precision"), "layout": gettext_lazy("Layout"), "link": gettext_lazy("Cards per server"),
     "unpriced": gettext_lazy("No price"), "unsold": gettext_lazy("Not on offer"), "rate": gettext_lazy("Exchange rate"),
-    "reliability": gettext_lazy("Failures"),
+    "reliability": gettext_lazy("Failures"), "site": gettext_lazy("Room for it"),
 }  # fmt: skip
 INPUTS = {
     "price": gettext_lazy("Price"), "rate": gettext_lazy("Exchange rate"), "stock": gettext_lazy("Stock"),

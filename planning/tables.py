@@ -11,9 +11,9 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext, ngettext
 
 from core.money import Money
-from core.templatetags.ui import money, percent, quantity, span
+from core.templatetags.ui import money, percent, quantity, significant, span
 from planning import workloads
-from planning.models import Budget, CapacityRequest, PlanChoice, RequestRevision
+from planning.models import Budget, CapacityRequest, PlanChoice, RequestRevision, Site
 from planning.models.plans import PaymentChoice
 from planning.models.requests import LatencyClass, Residence
 from planning.selectors.approvals import Difference
@@ -191,3 +191,25 @@ def _used(balance: Balance) -> float | None:
     if balance.allotted <= 0:
         return None
     return float(1 - balance.available / balance.allotted)
+
+
+def site_row(site: Site) -> dict[str, Any]:
+    """A machine room with what is free of what there is."""
+    free = {
+        "power": f"{significant(site.power_kw - site.used_power_kw)} / {significant(site.power_kw)} kW",
+        "cooling": f"{significant(site.cooling_kw - site.used_cooling_kw)} / {significant(site.cooling_kw)} kW",
+        "racks": f"{site.racks - site.used_racks} / {site.racks}",
+        "rack": f"{significant(site.kw_per_rack)} kW",
+    }
+    return {
+        "site": site,
+        **free,
+        "facts": [
+            (gettext("Free power"), free["power"]),
+            (gettext("Free cooling"), free["cooling"]),
+            (gettext("Free racks"), free["racks"]),
+            (gettext("Power of one rack"), free["rack"]),
+            (gettext("PUE"), "–" if site.pue is None else significant(site.pue)),
+            (gettext("Liquid cooling"), gettext("Yes") if site.liquid_cooling else gettext("No")),
+        ],
+    }

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from planning.routes import calibrating, requesting
+from planning.routes import calibrating, housing, requesting
 from planning.views import (
     approvals,
     budgets,
@@ -71,5 +71,6 @@ urlpatterns = [
         name="review-report-retry",
     ),
     *calibrating.pages,
+    *housing.pages,
     *requesting.pages,
 ]

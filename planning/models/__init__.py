@@ -13,6 +13,7 @@ from planning.models.discussion import RequestAttachment, RequestComment, Reques
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
+from planning.models.sites import Site
 from planning.models.studies import MarketSnapshot, Study, StudyBrief
 from planning.models.telemetry import (
     BillLine,
@@ -62,6 +63,7 @@ __all__ = [
     "RequestWatch",
     "ReviewReport",
     "ReviewSnapshot",
+    "Site",
     "Study",
     "StudyBrief",
     "TelemetryCard",

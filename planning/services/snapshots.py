@@ -21,8 +21,17 @@ from core.models import ExchangeRate as RateRow
 from core.money import ExchangeRate, Money
 from planning import reference
 from planning.economics.types import COMMITMENT_MONTHS, Offer, PaymentMode, ServerPlatform
+from planning.models.sites import Site
+from planning.services.sites import room
 from planning.stock import idle_stock
-from planning.study.search.snapshot import IdleStock, Platform, Snapshot, Unpriced, latest_rates
+from planning.study.search.snapshot import (
+    IdleStock,
+    Platform,
+    Room,
+    Snapshot,
+    Unpriced,
+    latest_rates,
+)
 
 # A term of so many months, as a way of paying.
 TERMS = {12: PaymentMode.RESERVED_1Y, 36: PaymentMode.RESERVED_3Y, 1: PaymentMode.SUBSCRIPTION}
@@ -36,11 +45,11 @@ def snapshot(on: date) -> Snapshot:
         return shipped_snapshot(on)
     if loaded:
         return database_snapshot(on)
-    return replace(shipped_snapshot(on), stock=tuple(idle_stock(on)))
+    return replace(shipped_snapshot(on), stock=tuple(idle_stock(on)), rooms=rooms())
 
 
 def database_snapshot(on: date) -> Snapshot:
-    """Six queries, whatever the catalogue holds."""
+    """Seven queries, whatever the catalogue holds."""
     rows = selectors.accelerator_rows()
     prices = list(selectors.latest_prices(complete_only=False))
     offers, missing = _offers(prices)
@@ -63,7 +72,23 @@ def database_snapshot(on: date) -> Snapshot:
         for row in RateRow.objects.filter(as_of__lte=on)
     ]
     stock = tuple(idle_stock(on))
-    return _snapshot(on, rows, offers, platforms, rates, stock, [*missing, *unpriced], "database")
+    found = _snapshot(on, rows, offers, platforms, rates, stock, [*missing, *unpriced], "database")
+    return replace(found, rooms=rooms())
+
+
+def rooms() -> tuple[Room, ...]:
+    """The organisation's machine rooms that take new servers."""
+    return tuple(
+        Room(
+            room(site),
+            site.pue,
+            None
+            if site.charge_per_kw_month is None
+            else Money(site.charge_per_kw_month, site.currency),
+            None if site.tariff_per_kwh is None else Money(site.tariff_per_kwh, site.currency),
+        )
+        for site in Site.objects.in_use()
+    )
 
 
 def shipped_snapshot(on: date) -> Snapshot:

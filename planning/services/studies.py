@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -15,7 +16,7 @@ from core.jobs import JobCancelled, Progress
 from core.messages import Message, msg
 from core.models import Job, User
 from core.money import CURRENCIES
-from core.organisation import organisation, today
+from core.organisation import organisation, quarter_at, today
 from planning import policies
 from planning.economics import defaults
 from planning.estimators.inference_constants import published_constants
@@ -26,9 +27,11 @@ from planning.estimators.types import (
     MixtureOfExperts,
     StateSpace,
 )
+from planning.models.budgets import Budget
 from planning.models.requests import RequestRevision
 from planning.models.studies import ANSWERS, MarketSnapshot, Study
 from planning.places import country_of_zone
+from planning.selectors.budgets import balances
 from planning.services.estimates import catalogue
 from planning.services.snapshots import snapshot
 from planning.states import StudyStatus
@@ -149,7 +152,19 @@ def setting_for(revision: RequestRevision) -> Setting:
         seed=int(revision.content_hash[:7], 16),
         country=country_of_zone(org.time_zone),
         owned_utilisation=owned_utilisation(today()),
+        budgets=_left(revision.request.team_id, org.currency),
+        stage=org.stage or None,
     )
+
+
+def _left(team_id: int, currency: str) -> dict[str, Decimal]:
+    """What the team's open budgets of this quarter have left, by kind of spend; one that is not there is left out."""
+    quarter = quarter_at()
+    rows = Budget.objects.filter(
+        team=team_id, fiscal_year=quarter.year, quarter=quarter.q, closed_at=None, currency=currency
+    )
+    found = {row.pk: row.kind for row in rows}
+    return {found[pk]: sums.available for pk, sums in balances(rows).items()}
 
 
 def _store(market: Snapshot) -> MarketSnapshot:
@@ -185,6 +200,8 @@ def _pinned(inputs: Inputs, market: MarketSnapshot) -> dict[str, Any]:
         "country": inputs.setting.country,
         "seed": inputs.setting.seed,
         "owned_utilisation": inputs.setting.owned_utilisation,
+        "budgets": {kind: str(left) for kind, left in sorted(inputs.setting.budgets.items())},
+        "stage": inputs.setting.stage,
         "constants": {"estimator": _constants(inputs.request.kind), "economics": defaults.VERSION},
     }
 
@@ -198,7 +215,19 @@ def inputs_of(study: Study) -> Inputs:
         parse_request(pinned["request"]),
         _known(pinned["model"]),
         snapshot_from_json(study.snapshot.content),
-        Setting(pinned["currency"], pinned["seed"], pinned["country"], pinned["owned_utilisation"]),
+        _setting(pinned),
+    )
+
+
+def _setting(pinned: dict[str, Any]) -> Setting:
+    """The setting that a study pinned; older ones knew of no budget and no stage."""
+    return Setting(
+        pinned["currency"],
+        pinned["seed"],
+        pinned["country"],
+        pinned["owned_utilisation"],
+        {kind: Decimal(left) for kind, left in pinned.get("budgets", {}).items()},
+        pinned.get("stage"),
     )
 
 
@@ -342,13 +371,10 @@ def what_if(study: Study, changes: Changes) -> dict[str, Any]:
         + [row["key"].split(":", 1)[0] for row in compared]
     )
     pinned = study.inputs
-    setting = Setting(
-        pinned["currency"], pinned["seed"], pinned["country"], pinned["owned_utilisation"]
-    )
     return search_what_if(
         parse_request(pinned["request"]),
         _known(pinned["model"]),
         part_of(study.snapshot.content, slugs),
-        setting,
+        _setting(pinned),
         changes,
     )

@@ -18,7 +18,7 @@ from core.errors import InputError
 from core.files import download
 from core.forms import refuse
 from core.http import SignedInRequest
-from planning import policies, study_changes, study_funnel, study_tables
+from planning import policies, study_changes, study_funnel, study_orders, study_tables
 from planning.forms.studies import WhatIfForm
 from planning.models import CapacityRequest, Study
 from planning.services import briefs, freshness, plans, studies
@@ -131,6 +131,8 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
         "software": study_tables.texts(result["software_first"]),
         "advice": study_tables.texts(result["advice"]),
         "notes": study_tables.texts(result["notes"]),
+        "orders": study_orders.orders(result),
+        "rooms": study_orders.rooms(result),
         "funnels": study_funnel.funnels(result),
         "risk": study_tables.risk(result),
         "versions": study_tables.versions(result),

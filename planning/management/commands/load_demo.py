@@ -106,6 +106,7 @@ def load() -> None:
         time_zone="Asia/Singapore",
         fiscal_start_month=1,
         language="zh-hans",
+        stage="midsize",
     )
     teams = {
         slug: Team.objects.create(slug=slug, name=name, cost_center=f"CC-{slug[:2].upper()}01")

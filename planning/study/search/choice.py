@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 
 import numpy as np
 
+from core.errors import InputError
 from core.messages import Message, msg
 from core.money import Money
+from planning.economics.site import envelope
 from planning.economics.types import MODES, PaymentMode
 from planning.estimators.types import Accelerator
 from planning.study.request import StudyRequest
@@ -17,7 +20,7 @@ from planning.study.search import places
 from planning.study.search.costs import Candidates
 from planning.study.search.market import Market, lead_weeks, ready_on
 from planning.study.search.mixes import Mix
-from planning.study.search.snapshot import Snapshot
+from planning.study.search.snapshot import Platform, Room, Snapshot
 from planning.study.search.ways import Floats, Ints, Mask, Ways
 
 SHOWN = 24  # ranked plans, beside the frontier
@@ -37,13 +40,20 @@ class Verdicts:
     in_time: Mask
     ordered: Mask  # bought servers are there by the day they are needed
     exportable: Mask
+    housed: Mask  # the room that is to take bought servers can
     affordable: Mask
 
     @property
     def meets(self) -> Mask:
         """All of them."""
         return (
-            self.ends & self.exact & self.in_time & self.ordered & self.exportable & self.affordable
+            self.ends
+            & self.exact
+            & self.in_time
+            & self.ordered
+            & self.exportable
+            & self.housed
+            & self.affordable
         )
 
 
@@ -63,6 +73,9 @@ class World:
     price_factor: float = 1.0  # on everything that is rented: what if
     utilisation: float | None = None  # of bought cards beside the need; None: the usual one
     mixes: tuple[Mix, ...] = ()
+    team_budgets: Mapping[str, Money] = field(
+        default_factory=dict
+    )  # cloud, purchase: what is left of each
 
     def mode(self, i: int) -> str:
         """How candidate `i` is paid."""
@@ -71,7 +84,10 @@ class World:
             return str(self.market.offers[offer].mode)
         if self.candidates.mix[i] >= 0:
             return MIXED
-        return str(PaymentMode.OWNED) if self.candidates.platform[i] >= 0 else REUSED
+        if self.candidates.platform[i] < 0:
+            return REUSED
+        own = self.candidates.room[i] >= 0
+        return str(PaymentMode.OWNED if own else PaymentMode.COLOCATED)
 
     def accelerator(self, i: int) -> Accelerator:
         """The accelerator of candidate `i`."""
@@ -80,8 +96,9 @@ class World:
     def mode_codes(self) -> Ints:
         """Way of paying by number: those of MODES, then reuse, then mixes. Shape (n,)"""
         c = self.candidates
-        owned = MODES.index(PaymentMode.OWNED)
-        codes = np.where(c.platform >= 0, owned, np.where(c.mix >= 0, len(MODES) + 1, len(MODES)))
+        owned, colocated = MODES.index(PaymentMode.OWNED), MODES.index(PaymentMode.COLOCATED)
+        housed = np.where(c.room >= 0, owned, colocated)
+        codes = np.where(c.platform >= 0, housed, np.where(c.mix >= 0, len(MODES) + 1, len(MODES)))
         if self.market.table is not None:
             codes = np.where(c.offer >= 0, self.market.table.mode[c.offer], codes)
         return codes.astype(np.int64)
@@ -94,7 +111,7 @@ def judge(world: World) -> Verdicts:
     exact = np.ones(n, dtype=bool)
     if limits.accuracy_loss_limit is not None:
         exact = ways.accuracy_loss[c.way] <= limits.accuracy_loss_limit + 1e-12
-    ordered, exportable = np.ones(n, dtype=bool), np.ones(n, dtype=bool)
+    ordered, exportable, housed = (np.ones(n, dtype=bool) for _ in range(3))
     notes = world.snapshot.export_notes or {}
     for number, platform in enumerate(world.snapshot.platforms):
         own = c.platform == number
@@ -106,13 +123,30 @@ def judge(world: World) -> Verdicts:
         )
         ordered[own] = not late
         exportable[own] = not places.barred(notes.get(accelerator.slug, ""), world.country)
+        for place, room in enumerate(world.snapshot.rooms):
+            there = own & (c.room == place)
+            housed[there] = c.instances[there] <= servers_that_fit(room, platform)
     affordable = np.ones(n, dtype=bool)
     if world.budget is not None:
         affordable = c.amount <= float(world.budget.amount)
     ends = np.isfinite(c.cost)
     return Verdicts(
-        ends, exact, ends & (c.seconds <= ways.limit[c.way]), ordered, exportable, affordable
+        ends,
+        exact,
+        ends & (c.seconds <= ways.limit[c.way]),
+        ordered,
+        exportable,
+        housed,
+        affordable,
     )
+
+
+def servers_that_fit(room: Room, platform: Platform) -> int:
+    """Servers of the model that `room` carries; none where that cannot be told (the weight is not known)."""
+    try:
+        return envelope(room.site, platform.server).servers
+    except InputError:
+        return 0
 
 
 def undominated(cost: Floats, seconds: Floats, loss: Floats) -> Mask:
@@ -158,7 +192,9 @@ def choose(world: World) -> Choice:
     ]  # what idle cards cost says nothing of what one would pay for speed
     least = float(c.cost[paid[0] if paid.size else cheapest])
     most = math.inf if world.budget is not None else WITHOUT_BUDGET * least
-    near = good[c.cost[good] <= most]
+    near = good[within_team_budget(world)[good]] if world.budget is None else good
+    if not near.size or not world.team_budgets:
+        near = good[c.cost[good] <= most]
     fastest = int(near[np.lexsort((c.cost[near], c.seconds[near]))[0]])
     loss = world.ways.accuracy_loss[c.way]
     best = undominated(c.cost[good], c.seconds[good], loss[good])
@@ -167,6 +203,21 @@ def choose(world: World) -> Choice:
     ranked = np.array(list(kept), dtype=np.int64)
     ranked = ranked[np.lexsort((c.seconds[ranked], c.cost[ranked]))]
     return Choice(verdicts, ranked, frontier, cheapest, fastest)
+
+
+def within_team_budget(world: World) -> Mask:
+    """Whether the team's budget for that kind of spend has what is to be paid; unknown counts as yes. Shape (n,)
+
+    An approver may go beyond a budget, so this rules nothing out.
+    """
+    c = world.candidates
+    found = np.ones(len(c), dtype=bool)
+    purchase = c.platform >= 0
+    for kind, among in (("purchase", purchase), ("cloud", ~purchase)):
+        left = world.team_budgets.get(kind)
+        if left is not None:
+            found[among] = c.amount[among] <= float(left.amount)
+    return found
 
 
 def _thinned(frontier: Ints, c: Candidates) -> Ints:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +16,16 @@ from core.errors import InputError
 from core.money import Money
 from planning.economics import defaults, exact
 from planning.economics.billing import instances_needed
+from planning.economics.exchange import RateTable
 from planning.economics.ownership import evaluate
-from planning.economics.ownership_case import OwnershipCase, default_case
+from planning.economics.ownership_case import Housing, OwnershipCase, default_case
 from planning.economics.pricing import price_candidates
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_YEAR, MODES, PaymentMode
 from planning.estimators.types import Accelerator
 from planning.study.request import StudyRequest
 from planning.study.search.market import Market
-from planning.study.search.snapshot import Platform, Snapshot, Unpriced
+from planning.study.search.snapshot import Platform, Room, Snapshot, Unpriced
 from planning.study.search.ways import Floats, Ints, Ways
 
 YEARS = 3  # of service over which bought servers are counted
@@ -39,6 +41,7 @@ class Candidates:
     platform: Ints  # of the snapshot
     stock: Ints  # of the snapshot
     mix: Ints  # of the world's mixes
+    room: Ints  # of the snapshot, where bought servers stand; -1: a colocation, or not bought
     cost: Floats  # of the need; inf: it would never end
     amount: Floats  # to be paid for it: the cost, or for a purchase the capital
     hours: Floats  # billed, or held
@@ -93,7 +96,9 @@ def rented(
     )
     cost[finite] = priced.total
     nothing = np.full(way.size, -1, dtype=np.int64)
-    return Candidates(way, offer, nothing, nothing, nothing, cost, cost, hours, seconds, instances)
+    return Candidates(
+        way, offer, nothing, nothing, nothing, nothing, cost, cost, hours, seconds, instances
+    )
 
 
 def spot_stretch(
@@ -135,14 +140,22 @@ class Owned:
 
 
 def owned_cost(
-    platform: Platform, servers: int, card_hours: float, utilisation: float | None = None
+    snapshot: Snapshot,
+    platform: Platform,
+    servers: int,
+    card_hours: float,
+    utilisation: float | None = None,
+    room: Room | None = None,
 ) -> Owned:
-    """What `card_hours` on `servers` bought for them cost, other work using them for the usual share of the rest.
+    """What `card_hours` on `servers` bought for them cost, other work using them for the usual share of the rest; in
+    `room`, or in a colocation.
 
     share = H / (H + u (A - H)), A the card-hours of the life and u the usual utilisation: a need that lasts as long as
     the servers pays for all of them, a short one for what it takes of the hours that are used at all.
     """
     case = _case(platform, servers)
+    if room is not None:
+        case = _housed(case, room, snapshot.table)
     life = case.accelerators * HOURS_PER_YEAR * case.years * case.availability
     used = min(card_hours, life)
     beside = defaults.value("utilisation.owned") if utilisation is None else utilisation
@@ -158,6 +171,24 @@ def _case(platform: Platform, servers: int) -> OwnershipCase:
     return default_case(platform.server, servers, years=YEARS)
 
 
+def _housed(case: OwnershipCase, room: Room, table: RateTable) -> OwnershipCase:
+    """The case in an own room: its charge, tariff and PUE where they are stated. Raises InputError without a rate."""
+    changes: dict[str, Any] = {}
+    if room.charge is not None:
+        charge = table.unit_price(room.charge, case.currency)
+        changes["housing"] = Housing(per_kw_month=charge)
+    if room.tariff is not None:
+        changes["tariff"] = (table.unit_price(room.tariff, case.currency),)
+    if room.pue is not None:
+        changes["pue"] = room.pue
+    return replace(case, **changes)
+
+
+def room_of(snapshot: Snapshot, c: Candidates, i: int) -> Room | None:
+    """The own room in which the servers of candidate `i` would stand."""
+    return snapshot.rooms[int(c.room[i])] if c.room[i] >= 0 else None
+
+
 def bought(
     ways: Ways,
     accelerators: tuple[Accelerator, ...],
@@ -166,43 +197,64 @@ def bought(
     *,
     utilisation: float | None = None,
 ) -> tuple[Candidates, list[Unpriced]]:
-    """Every way on servers that are bought for it; servers whose currency has no rate or no defaults are named."""
-    rows: list[tuple[int, int, float, float, int]] = []
-    unpriced: list[Unpriced] = []
+    """Every way on servers that are bought for it, in a colocation and in each own room; servers whose currency has no
+    rate or no defaults are named."""
+    rows: list[tuple[int, int, int, float, float, int]] = []
+    unpriced: dict[str, Unpriced] = {}
     slugs = [accelerator.slug for accelerator in accelerators]
     for number, platform in enumerate(snapshot.platforms):
         if platform.server.accelerator not in slugs:
             continue
-        own = np.flatnonzero(ways.accelerator == slugs.index(platform.server.accelerator))
-        try:
-            snapshot.table.unit_price(platform.server.price, currency)
-            for way in own[ways.linked[own] <= platform.server.accelerators]:
-                cards, hours = int(ways.cards[way]), float(ways.hours[way])
-                servers = -(-cards // platform.server.accelerators)
-                found = owned_cost(platform, servers, cards * hours, utilisation)
-                cost = snapshot.table.unit_price(found.cost, currency).rounded()
-                capital = snapshot.table.unit_price(found.capital, currency).rounded()
-                rows.append((int(way), number, float(cost.amount), float(capital.amount), servers))
-        except InputError as error:
-            unpriced.append(Unpriced(platform.server.name, error.message))
+        own: Ints = np.flatnonzero(ways.accelerator == slugs.index(platform.server.accelerator))
+        own = own[ways.linked[own] <= platform.server.accelerators]
+        for place, room in enumerate((None, *snapshot.rooms), start=-1):
+            try:
+                snapshot.table.unit_price(platform.server.price, currency)
+                for way in own:
+                    cards, hours = int(ways.cards[way]), float(ways.hours[way])
+                    servers = -(-cards // platform.server.accelerators)
+                    found = owned_cost(
+                        snapshot, platform, servers, cards * hours, utilisation, room
+                    )
+                    cost = snapshot.table.unit_price(found.cost, currency).rounded()
+                    capital = snapshot.table.unit_price(found.capital, currency).rounded()
+                    rows.append(
+                        (
+                            int(way),
+                            number,
+                            place,
+                            float(cost.amount),
+                            float(capital.amount),
+                            servers,
+                        )
+                    )
+            except InputError as error:
+                unpriced.setdefault(
+                    platform.server.name, Unpriced(platform.server.name, error.message)
+                )
     if not rows:
-        return none(), unpriced
-    way = np.array([row[0] for row in rows], dtype=np.int64)
-    nothing = np.full(way.size, -1, dtype=np.int64)
+        return none(), list(unpriced.values())
+
+    def whole(column: int) -> Ints:
+        return np.array([row[column] for row in rows], dtype=np.int64)
+
+    taken = whole(0)
+    nothing = np.full(taken.size, -1, dtype=np.int64)
     return (
         Candidates(
-            way,
-            nothing,
-            np.array([row[1] for row in rows], dtype=np.int64),
-            nothing,
-            nothing,
-            np.array([row[2] for row in rows]),
-            np.array([row[3] for row in rows]),
-            ways.hours[way],
-            ways.seconds[way],
-            np.array([row[4] for row in rows], dtype=np.int64),
+            way=taken,
+            offer=nothing,
+            platform=whole(1),
+            stock=nothing,
+            mix=nothing,
+            room=whole(2),
+            cost=np.array([row[3] for row in rows]),
+            amount=np.array([row[4] for row in rows]),
+            hours=ways.hours[taken],
+            seconds=ways.seconds[taken],
+            instances=whole(5),
         ),
-        unpriced,
+        list(unpriced.values()),
     )
 
 
@@ -256,7 +308,8 @@ def reused(
     cost = np.array([row[2] for row in rows])
     stock_index = np.array([row[1] for row in rows], dtype=np.int64)
     return Candidates(
-        way, nothing, nothing, stock_index, nothing, cost, cost, ways.hours[way], ways.seconds[way], ways.cards[way]
+        way, nothing, nothing, stock_index, nothing, nothing, cost, cost, ways.hours[way], ways.seconds[way],
+        ways.cards[way],
     )  # fmt: skip
 
 
@@ -275,4 +328,4 @@ def join(parts: list[Candidates]) -> Candidates:
 def none() -> Candidates:
     """No candidate."""
     whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
-    return Candidates(whole, whole, whole, whole, whole, real, real, real, real, whole)
+    return Candidates(whole, whole, whole, whole, whole, whole, real, real, real, real, whole)

@@ -207,6 +207,7 @@ def _candidates(mixes: list[Mix], ways: Ways) -> Candidates:
         platform=nothing,
         stock=nothing,
         mix=np.arange(way.size, dtype=np.int64),
+        room=nothing,
         cost=cost,
         amount=cost,
         hours=ways.hours[way],

@@ -11,7 +11,7 @@ from typing import Any
 from core.messages import Message, msg, plural
 from core.money import Money, round_amount
 from planning.economics import defaults, exact
-from planning.economics.types import HOURS_PER_MONTH, CostLine, PaymentMode
+from planning.economics.types import HOURS_PER_MONTH, CostLine
 from planning.study.search import mixes
 from planning.study.search.choice import MIXED, REUSED, World
 from planning.study.search.costs import (
@@ -19,8 +19,11 @@ from planning.study.search.costs import (
     idle_hour_cost,
     owned_cost,
     reuse_cost,
+    room_of,
 )
+from planning.study.search.housing import agreement
 from planning.study.search.regret import Regrets
+from planning.study.search.snapshot import Room
 from planning.study.workloads import ONLINE
 
 KEY_LENGTH = 160
@@ -75,7 +78,10 @@ def bill(world: World, i: int) -> Bill:
 def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
     c = world.candidates
     platform = world.snapshot.platforms[int(c.platform[i])]
-    found = owned_cost(platform, int(c.instances[i]), cards * hours, world.utilisation)
+    room = room_of(world.snapshot, c, i)
+    found = owned_cost(
+        world.snapshot, platform, int(c.instances[i]), cards * hours, world.utilisation, room
+    )
 
     def converted(money: Money) -> Money:
         return world.snapshot.table.unit_price(money, world.currency).rounded()
@@ -102,14 +108,33 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
         msg(
             "This need carries %(share)s %% of that: other work is taken to use the cards for %(use)s %% of the rest",
             share=round(found.share * 100, 1),
-            use=round((world.utilisation or defaults.value("utilisation.owned")) * 100),
+            use=round(
+                100
+                * (
+                    defaults.value("utilisation.owned")
+                    if world.utilisation is None
+                    else world.utilisation
+                )
+            ),
         ),
-        msg("The servers are housed at colocation prices, by kW of their highest draw"),
+        *_housing_notes(room),
     )
     line = CostLine(
         "share", msg("Share of the servers' whole cost"), cost, cards * hours, "card-hour"
     )
     return Bill(capital, cost, (line,), notes)
+
+
+def _housing_notes(room: Room | None) -> list[Message]:
+    """Where the servers stand, and which of the room's prices are assumed."""
+    if room is None:
+        return [msg("The servers are housed at colocation prices, by kW of their highest draw")]
+    told = [msg("The servers stand in %(site)s", site=room.site.name)]
+    if room.charge is None:
+        told.append(msg("What a kW costs there is not stated: the usual colocation price is taken"))
+    if room.tariff is None:
+        told.append(msg("Its electricity price is not stated: the usual tariff is taken"))
+    return told
 
 
 def key_of(world: World, i: int) -> str:
@@ -124,7 +149,9 @@ def key_of(world: World, i: int) -> str:
         offer = world.market.offers[int(c.offer[i])]
         parts += [*offer.place, str(offer.mode)]
     elif c.platform[i] >= 0:
-        parts += ["buy", world.snapshot.platforms[int(c.platform[i])].server.slug]
+        room = room_of(world.snapshot, c, i)
+        stands = ["buy"] if room is None else ["own", room.site.name]
+        parts += [*stands, world.snapshot.platforms[int(c.platform[i])].server.slug]
     else:
         parts += [REUSED, world.snapshot.stock[int(c.stock[i])].name]
     key = ":".join(part for part in parts if part)
@@ -147,7 +174,7 @@ def plan_json(
     way = int(c.way[i])
     accelerator, mode = world.accelerator(i), world.mode(i)
     paid = bill(world, i)
-    purchase = mode == PaymentMode.OWNED
+    purchase = c.platform[i] >= 0
     cards = int(ways.cards[way])
     where = _where(world, i)
     memory = float(ways.memory_bytes[way])
@@ -203,6 +230,7 @@ def plan_json(
         "capacity_bytes": accelerator.hbm_bytes,
         "summary": summary,
         "funnel": mixes.funnel_json(world.mixes[int(c.mix[i])]) if c.mix[i] >= 0 else None,
+        "order": agreement(world, i, paid.amount) if purchase else None,
         "estimate": detail,
     }  # fmt: skip
 
@@ -228,7 +256,10 @@ def cash_course(world: World, i: int, paid: Bill) -> list[Decimal]:
     if c.platform[i] >= 0:
         platform = world.snapshot.platforms[int(c.platform[i])]
         cards, hours = int(ways.cards[way]), float(c.hours[i])
-        found = owned_cost(platform, int(c.instances[i]), cards * hours, world.utilisation)
+        found = owned_cost(
+            world.snapshot, platform, int(c.instances[i]), cards * hours, world.utilisation,
+            room_of(world.snapshot, c, i),
+        )  # fmt: skip
         factor = paid.amount.amount / found.capital.amount if found.capital.amount else Decimal(1)
         running = (found.life_cost.amount + found.resale.amount) * factor - paid.amount.amount
         months = YEARS * 12
@@ -269,6 +300,11 @@ def _cautions(world: World, i: int) -> list[Message]:
         )
     if world.ways.layout[way].get("replicas") == 1 and world.request.kind in ONLINE:
         found.append(msg("One replica only: a failure or an update stops the service"))
+    left = world.team_budgets.get("purchase" if world.candidates.platform[i] >= 0 else "cloud")
+    if left is not None and world.candidates.amount[i] > float(left.amount):
+        found.append(
+            msg("More than the team's budget has left this quarter, %(left)s", left=str(left))
+        )
     asked = world.request.workload.get("precision")
     if asked and world.ways.precision[way] != asked:
         found.append(
@@ -301,9 +337,9 @@ def _where(world: World, i: int) -> dict[str, Any]:
         }  # fmt: skip
     if c.platform[i] >= 0:
         platform = world.snapshot.platforms[int(c.platform[i])]
-        server = platform.server
+        server, room = platform.server, room_of(world.snapshot, c, i)
         return {
-            "provider": "", "region": "", "instance": server.name,
+            "provider": "", "region": "" if room is None else room.site.name, "instance": server.name,
             "price": str(server.price.amount.normalize()), "price_currency": server.price.currency,
             "price_as_of": platform.as_of.isoformat(), "source": platform.source, "confidence": "read",
             "cards_each": server.accelerators,

@@ -17,7 +17,7 @@ from planning.economics.risk import Range
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_YEAR, SECONDS_PER_HOUR, PaymentMode
 from planning.study.search.choice import World
-from planning.study.search.costs import SPOT, YEARS, owned_cost
+from planning.study.search.costs import SPOT, YEARS, owned_cost, room_of
 from planning.study.search.mixes import scaled_cost
 from planning.study.search.ways import Floats, Ints
 
@@ -161,7 +161,10 @@ def _bought(world: World, i: int, hours: Floats, others: Floats) -> Floats:
     c = world.candidates
     platform = world.snapshot.platforms[int(c.platform[i])]
     cards = int(world.ways.cards[c.way[i]])
-    planned = owned_cost(platform, int(c.instances[i]), cards * float(c.hours[i]))
+    planned = owned_cost(
+        world.snapshot, platform, int(c.instances[i]), cards * float(c.hours[i]), world.utilisation,
+        room_of(world.snapshot, c, i),
+    )  # fmt: skip
     life = planned.case.accelerators * HOURS_PER_YEAR * YEARS * planned.case.availability
     wanted = cards * hours
     used = np.minimum(wanted, life)

@@ -20,6 +20,7 @@ from planning.estimators.inference_workload import InferenceLayout, InferenceWor
 from planning.study.answer_json import estimate_json
 from planning.study.estimates import AcceleratorEstimate
 from planning.study.model import KnownModel
+from planning.study.request import StudyRequest
 from planning.study.search.choice import Choice, World, timing
 from planning.study.search.costs import YEARS
 from planning.study.search.plans import bill, key_of
@@ -68,7 +69,7 @@ def nearest(world: World, choice: Choice) -> Ints:
     dear = np.ones(able.size)
     if world.budget is not None and world.budget.amount:
         dear = np.maximum(c.amount[able] / float(world.budget.amount), 1.0)
-    barred = ~(verdicts.ordered & verdicts.exportable)[able]
+    barred = ~(verdicts.ordered & verdicts.exportable & verdicts.housed)[able]
     order = able[np.lexsort((c.cost[able], np.log(late) + np.log(dear), barred))]
     seen: set[tuple[str, str]] = set()
     kept = []
@@ -329,10 +330,13 @@ def software_first(world: World, plans: list[dict[str, Any]]) -> list[dict[str, 
 
 
 def advice(
-    world: World, owned_utilisation: float | None, plans: list[dict[str, Any]]
+    world: World,
+    plans: list[dict[str, Any]],
+    risk: dict[str, Any] | None,
+    stage_of_organisation: str | None,
 ) -> list[dict[str, Any]]:
     """Advice by the stage of the asker; silent on what is not known, and without a stage on all of it."""
-    stage = STAGES.get(world.request.constraints.stage or "")
+    stage = STAGES.get(world.request.constraints.stage or stage_of_organisation or "")
     if stage is None:
         return []
     by_mode = {plan["mode"]: float(plan["cost"]) for plan in reversed(plans)}
@@ -340,17 +344,38 @@ def advice(
     saving = None if not spot or not on_demand else max(1 - spot / on_demand, 0.0)
     cheapest = plans[0] if plans else None
     hours = None if cheapest is None else float(cheapest["hours"])
+    owned = sum(stock.cards for stock in world.snapshot.stock)
+    taken = owned - sum(stock.free for stock in world.snapshot.stock)
+    measured = world.utilisation
     situation = Situation(
         stage=stage,
-        owned_cards=sum(stock.cards for stock in world.snapshot.stock),
-        utilisation=owned_utilisation,
+        owned_cards=owned,
+        utilisation=measured if measured is not None or not owned else taken / owned,
         cards_needed=None if cheapest is None else int(cheapest["cards"]),
         planned_utilisation=None if hours is None else min(hours / (YEARS * 8760), 1.0),
-        yearly_budget=world.budget,
+        demand_swing=_swing(world.request),
+        yearly_budget=world.budget or world.team_budgets.get("cloud"),
         may_leave=world.request.constraints.data_residence != "organisation",
         spot_saving=saving,
+        funnel_saving=_funnel_saving(plans),
+        break_even_utilisation=(risk or {}).get("break_even_utilisation"),
     )
     return [text.to_json() for text in advise(situation)]
+
+
+def _swing(request: StudyRequest) -> float | None:
+    """How much a service's load changes within a year; None: not told. Share"""
+    growth = request.workload.get("growth_per_month")
+    return None if growth is None else float(abs((1.0 + float(growth)) ** 12 - 1.0))
+
+
+def _funnel_saving(plans: list[dict[str, Any]]) -> float | None:
+    """What the cheapest mix saves against the better pure mode; None without a mix. Share"""
+    mix = next((plan["funnel"] for plan in plans if plan["funnel"]), None)
+    if mix is None:
+        return None
+    savings = [row["saving"] for row in mix["pure"] if row["saving"] is not None]
+    return max(min(savings), 0.0) if savings else None
 
 
 def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -55,6 +55,10 @@ class Setting:
     seed: int = 0
     country: str = "CN"  # where bought servers would stand, and where data stays
     owned_utilisation: float | None = None  # of the cards owned already
+    budgets: Mapping[str, Decimal] = field(
+        default_factory=dict
+    )  # what the team has left, by kind of spend
+    stage: str | None = None  # of the organisation, where the request tells none
 
 
 def silent(percent: int, stage: Message) -> None:
@@ -87,7 +91,9 @@ def run_study(
     progress(15, STAGES["evaluate"])
     found = ways_of(request, known, accelerators, _priced(snapshot))
     progress(50, STAGES["price"])
-    owned, not_priced = bought(found.ways, accelerators, snapshot, setting.currency)
+    owned, not_priced = bought(
+        found.ways, accelerators, snapshot, setting.currency, utilisation=setting.owned_utilisation
+    )
     hired = rented(request, found.ways, accelerators, sold)
     blends, mixes = mixed(request, found.ways, hired, sold, snapshot, setting.currency)
     candidates = join(
@@ -101,7 +107,10 @@ def run_study(
     budget, budget_note = _budget(request, snapshot, setting.currency)
     world = World(
         request, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, budget,
-        mixes=mixes,
+        utilisation=setting.owned_utilisation, mixes=mixes,
+        team_budgets={
+            kind: Money(left, setting.currency) for kind, left in setting.budgets.items()
+        },
     )  # fmt: skip
     progress(65, STAGES["rank"])
     choice = choose(world)
@@ -184,6 +193,7 @@ def _result(
                 plan_json(world, int(i), spread=spread, row=row, roles=roles.get(int(i), []), detail=detail)
             )  # fmt: skip
     met = plans if choice.ranked.size else []
+    risk = report.buy_or_rent(world, choice, seed=setting.seed)
     keys = {int(i): plan["key"] for i, plan in zip(pool, plans, strict=True)}
     return {
         "schema": SCHEMA,
@@ -229,8 +239,8 @@ def _result(
         "comparison": report.comparison(world, choice, found.constants_version),
         "balance": report.balance(plans),
         "software_first": report.software_first(world, plans),
-        "advice": report.advice(world, setting.owned_utilisation, met),
-        "risk": report.buy_or_rent(world, choice, seed=setting.seed),
+        "advice": report.advice(world, met, risk, setting.stage),
+        "risk": risk,
         "exclusions": [exclusion_json(one) for one in excluded],
         "unpriced": [{"subject": one.subject, "reason": one.reason.to_json()} for one in unpriced],
         "notes": [note.to_json() for note in notes],

@@ -148,6 +148,7 @@ def _plan() -> dict[str, Any]:
             "capacity_bytes": _NUMBER,
             "summary": {"type": "object"},
             "funnel": _or_none(_funnel()),
+            "order": _or_none(_order()),
             "estimate": _or_none({"$ref": "#/$defs/estimate"}),
         }
     )  # fmt: skip
@@ -177,6 +178,29 @@ def _funnel() -> dict[str, Any]:
             "week": _list(_list(_WHOLE)),
         }
     )  # fmt: skip
+
+
+def _order() -> dict[str, Any]:
+    """The three numbers of a purchase that must agree."""
+    flag: dict[str, Any] = {"type": "boolean"}
+    room = {"name": _TEXT, "servers": _or_none(_WHOLE), "binds": _TEXT, "message": _TEXT}
+    return _object(
+        {
+            "servers": _WHOLE,
+            "lead_weeks": _NUMBER,
+            "acceptance_days": _NUMBER,
+            "ready": _DAY,
+            "last_order": _or_none(_DAY),
+            "budget": _or_none(_DECIMAL),
+            "fits_date": flag,
+            "fits_site": _or_none(flag),
+            "fits_budget": _or_none(flag),
+            "room": _TEXT,
+            "binds": _TEXT,
+            "messages": _TEXTS,
+            "rooms": _list(_object(room)),
+        }
+    )
 
 
 def _exclusion() -> dict[str, Any]:

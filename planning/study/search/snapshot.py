@@ -16,7 +16,7 @@ from typing import Any
 from core.messages import Message
 from core.money import ExchangeRate, Money
 from planning.economics.exchange import RateTable
-from planning.economics.types import BillingUnit, Offer, PaymentMode, ServerPlatform
+from planning.economics.types import BillingUnit, Offer, PaymentMode, ServerPlatform, Site
 from planning.estimators.types import Accelerator
 
 SNAPSHOT = "headroom/snapshot-1"
@@ -44,6 +44,16 @@ class IdleStock:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """A machine room of the organisation, and what standing there costs. None: not stated, the default is taken."""
+
+    site: Site
+    pue: float | None = None
+    charge: Money | None = None  # a kW and month, without electricity
+    tariff: Money | None = None  # per kWh
+
+
+@dataclass(frozen=True, slots=True)
 class Unpriced:
     """Something of the catalogue that has no usable price or figure, and why. It is named, never left out."""
 
@@ -65,6 +75,7 @@ class Snapshot:
     export_notes: Mapping[str, str] | None = None  # slug → note; None: not known for any
     as_of: date | None = None  # the newest price in it
     origin: str = "database"  # or "shipped"
+    rooms: tuple[Room, ...] = ()
 
     @property
     def table(self) -> RateTable:
@@ -86,6 +97,7 @@ class Snapshot:
             ],
             "stock": [[s.accelerator, s.cards, s.free, s.name] for s in self.stock],
             "unpriced": [[u.subject, u.reason.to_json()] for u in self.unpriced],
+            "rooms": [_room_json(room) for room in self.rooms],
             "export_notes": None if self.export_notes is None else dict(self.export_notes),
         }
 
@@ -163,6 +175,25 @@ def _platform(row: Mapping[str, Any]) -> Platform:
     )
 
 
+def _room_json(room: Room) -> dict[str, Any]:
+    return {
+        "site": asdict(room.site),
+        "pue": room.pue,
+        **{
+            name: None if price is None else [str(price.amount), price.currency]
+            for name, price in (("charge", room.charge), ("tariff", room.tariff))
+        },
+    }
+
+
+def _room(row: Mapping[str, Any]) -> Room:
+    charge, tariff = (
+        None if row[name] is None else Money(Decimal(row[name][0]), row[name][1])
+        for name in ("charge", "tariff")
+    )
+    return Room(Site(**row["site"]), row["pue"], charge, tariff)
+
+
 def snapshot_from_json(data: Mapping[str, Any]) -> Snapshot:
     """The snapshot that :meth:`Snapshot.to_json` wrote."""
     if data.get("schema") != SNAPSHOT:
@@ -180,6 +211,7 @@ def snapshot_from_json(data: Mapping[str, Any]) -> Snapshot:
         unpriced=tuple(
             Unpriced(name, Message.from_json(reason)) for name, reason in data["unpriced"]
         ),
+        rooms=tuple(_room(row) for row in data.get("rooms", ())),
         export_notes=data["export_notes"],
         as_of=date.fromisoformat(data["as_of"]) if data["as_of"] else None,
         origin=data["origin"],

@@ -121,15 +121,14 @@ def what_if(
         asked, found.ways, hired, sold, snapshot, setting.currency, price_factor=changes.price
     )
     hired = replace(hired, cost=hired.cost * changes.price, amount=hired.amount * changes.price)
-    owned, _unpriced = bought(
-        found.ways, accelerators, snapshot, setting.currency, utilisation=changes.utilisation
-    )
+    use = setting.owned_utilisation if changes.utilisation is None else changes.utilisation
+    owned, _unpriced = bought(found.ways, accelerators, snapshot, setting.currency, utilisation=use)
     candidates = join(
         [hired, blends, owned, reused(found.ways, accelerators, snapshot, setting.currency)]
     )
     world = World(
         asked, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, None,
-        price_factor=changes.price, utilisation=changes.utilisation, mixes=mixes,
+        price_factor=changes.price, utilisation=use, mixes=mixes,
     )  # fmt: skip
     choice = choose(world)
     return {

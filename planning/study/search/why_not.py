@@ -11,12 +11,13 @@ from core.money import Money, minor_digits
 from planning.economics.exact import to_decimal
 from planning.economics.types import PaymentMode
 from planning.study.search.choice import REUSED, Choice, Verdicts, World, timing
-from planning.study.search.costs import Candidates
+from planning.study.search.costs import Candidates, room_of
+from planning.study.search.housing import misfit
 from planning.study.search.market import offer_exclusion, ready_on
 from planning.study.search.ways import Exclusion, Ints
 
 # What each condition is called, in the order in which a loser is asked.
-_CONDITIONS = ("exportable", "ends", "exact", "in_time", "ordered", "affordable")
+_CONDITIONS = ("exportable", "ends", "exact", "in_time", "ordered", "housed", "affordable")
 
 
 def losers(world: World, choice: Choice) -> list[Exclusion]:
@@ -24,7 +25,9 @@ def losers(world: World, choice: Choice) -> list[Exclusion]:
     found: list[Exclusion] = []
     c = world.candidates
     shown = choice.ranked
-    for column, kind in ((c.offer, "offer"), (c.platform, "purchase"), (c.stock, "stock")):
+    rooms = len(world.snapshot.rooms) + 1
+    purchase = np.where(c.platform >= 0, c.platform * rooms + c.room + 1, -1)
+    for column, kind in ((c.offer, "offer"), (purchase, "purchase"), (c.stock, "stock")):
         winners = set(column[shown].tolist())
         nearest = _nearest(world, choice.verdicts, column)
         for row, i in nearest.items():
@@ -58,18 +61,20 @@ def _exclusion(world: World, choice: Choice, kind: str, i: int) -> Exclusion:
         offer = world.market.offers[int(world.candidates.offer[i])]
         return offer_exclusion(offer, reason, change, _CODES[code])
     accelerator = world.accelerator(i)
+    room = room_of(world.snapshot, world.candidates, i)
     if kind == "purchase":
         name = world.snapshot.platforms[int(world.candidates.platform[i])].server.name
     else:
         name = world.snapshot.stock[int(world.candidates.stock[i])].name
     return Exclusion(
-        kind, accelerator.slug, reason, change, _CODES[code], instance=name, mode=world.mode(i)
-    )
+        kind, accelerator.slug, reason, change, _CODES[code], instance=name, mode=world.mode(i),
+        region="" if room is None else room.site.name,
+    )  # fmt: skip
 
 
 _CODES = {
     "exportable": "export", "ends": "spot", "exact": "accuracy", "in_time": "time", "ordered": "lead_time",
-    "affordable": "budget", "dearer": "price",
+    "housed": "site", "affordable": "budget", "dearer": "price",
 }  # fmt: skip
 
 
@@ -105,6 +110,10 @@ def _words(world: World, choice: Choice, code: str, i: int) -> tuple[Message, Me
             timing(accelerator, world.snapshot.on),
             msg("Need it by %(day)s or later", day=day.isoformat()),
         )
+    room = room_of(world.snapshot, c, i)
+    if code == "housed" and room is not None:
+        server = world.snapshot.platforms[int(c.platform[i])].server
+        return misfit(room.site, server, int(c.instances[i]))
     if code == "affordable" and world.budget is not None:
         amount = money(float(c.amount[i]), world.currency)
         return (
@@ -215,30 +224,51 @@ def _too_small(world: World) -> list[Exclusion]:
     ]
 
 
+_NOT_PAID_SO = (
+    msg("No offer in the catalogue is paid this way"),
+    msg("Enter an offer or a quotation with this way of paying"),
+)
+_NO_SERVER = (
+    msg("No server in the catalogue has a price"),
+    msg("Enter a server price or a quotation"),
+)
+_NO_ROOM = (
+    msg("No room of the organisation is described"),
+    msg("Describe a room: power, cooling, racks and what is in use"),
+)
+_MISSING = {
+    PaymentMode.SUBSCRIPTION: (
+        msg("No price by the month is in the catalogue"),
+        msg("Enter a reserved price with a term of one month"),
+    ),
+    PaymentMode.LEASED: (
+        msg("No lease can be priced: a lease is quoted for one case and stands in no catalogue"),
+        msg(
+            "Ask lessors: monthly rate of each server, months, who repairs, and the price to keep it"
+        ),
+    ),
+}
+
+
+def _payment(mode: PaymentMode, reason: Message, change: Message) -> Exclusion:
+    return Exclusion("payment", "", reason, change, "unsold", mode=str(mode))
+
+
 def _unsold(world: World) -> list[Exclusion]:
     """Ways of paying that the catalogue has no price for. They are named, not passed over."""
     sold = {str(offer.mode) for offer in world.market.offers} | {
         exclusion.mode for exclusion in world.market.refused
     }
+    bought = (PaymentMode.OWNED, PaymentMode.COLOCATED)
     found = [
-        Exclusion(
-            "payment",
-            "",
-            msg("No offer in the catalogue is paid this way"),
-            msg("Enter an offer or a quotation with this way of paying"),
-            "unsold",
-            mode=str(mode),
-        )
+        _payment(mode, *_MISSING.get(mode, _NOT_PAID_SO))
         for mode in PaymentMode
-        if mode is not PaymentMode.OWNED and str(mode) not in sold
+        if mode not in bought and str(mode) not in sold
     ]
     if not world.snapshot.platforms:
-        found.append(
-            Exclusion(
-                "payment", "", msg("No server in the catalogue has a price"),
-                msg("Enter a server price or a quotation"), "unsold", mode=str(PaymentMode.OWNED),
-            )
-        )  # fmt: skip
+        found += [_payment(mode, *_NO_SERVER) for mode in bought]
+    elif not world.snapshot.rooms:
+        found.append(_payment(PaymentMode.OWNED, *_NO_ROOM))
     if not any(stock.free for stock in world.snapshot.stock):
         found.append(
             Exclusion(

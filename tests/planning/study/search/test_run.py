@@ -252,6 +252,7 @@ def test_what_cannot_be_priced_is_named():
     assert reasons(result, provider="abroad", code="rate")
     modes = {r["mode"] for r in reasons(result, code="unsold")}
     assert {"subscription", "colocated", "leased", "owned", "reused"} <= modes
+    assert all(r["change"] is not None for r in reasons(result, code="unsold"))
 
 
 def test_idle_cards_come_before_everything_that_costs_more():

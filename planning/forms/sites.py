@@ -1,0 +1,45 @@
+"""A machine room, and the organisation's stage, as forms."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from core.models import Stage
+from planning.models import Site
+
+
+class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
+    """All of a site; the service checks how the figures go together."""
+
+    class Meta:
+        model = Site
+        fields = ["name", *Site.FIGURES]
+        help_texts: ClassVar[dict[str, Any]] = {
+            "power_kw": _("What the room can feed to servers."),
+            "cooling_kw": _("Heat that the room can remove."),
+            "floor_kg_per_rack": _("Empty: not stated, and weight is not checked."),
+            "pue": _("Empty: the usual one of the cost defaults."),
+            "charge_per_kw_month": _(
+                "Room, upkeep and depreciation. Empty: the usual colocation price."
+            ),
+            "tariff_per_kwh": _("Empty: the usual tariff of the cost defaults."),
+        }
+
+    def validate_constraints(self) -> None:
+        """The service says what is wrong, at the field."""
+
+    def validate_unique(self) -> None:
+        """The service says so."""
+
+
+class StageForm(forms.Form):
+    """What kind of asker the organisation is."""
+
+    stage = forms.ChoiceField(
+        label=_("Stage"),
+        choices=[("", _("Not told: no advice by stage")), *Stage.choices],
+        required=False,
+    )

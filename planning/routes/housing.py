@@ -1,0 +1,12 @@
+"""Addresses of machine rooms and of the organisation's stage."""
+
+from django.urls import path
+
+from planning.views import organisation, sites
+
+pages = [
+    path("organisation/stage/", organisation.organisation_stage, name="organisation-stage"),
+    path("sites/", sites.site_list, name="site-list"),
+    path("sites/new/", sites.site_create, name="site-create"),
+    path("sites/<int:pk>/", sites.site_detail, name="site-detail"),
+]
