@@ -51,6 +51,7 @@ SECTIONS: tuple[Section, ...] = (
             Entry(_("Quick estimate"), "quick-estimate", "estimate"),
             Entry(_("Catalogue"), "catalog-home", "chip"),
             Entry(_("Budgets"), "budget-list", "budget"),
+            Entry(_("Portfolio"), "portfolio", "review"),
             Entry(_("Sites"), "site-list", "box"),
         ),
     ),

@@ -1,10 +1,11 @@
-"""Addresses of machine rooms and of the organisation's stage."""
+"""Addresses of machine rooms, the portfolio and the organisation's stage."""
 
 from django.urls import path
 
-from planning.views import organisation, sites
+from planning.views import organisation, portfolio, sites
 
 pages = [
+    path("portfolio/", portfolio.portfolio_page, name="portfolio"),
     path("organisation/stage/", organisation.organisation_stage, name="organisation-stage"),
     path("sites/", sites.site_list, name="site-list"),
     path("sites/new/", sites.site_create, name="site-create"),

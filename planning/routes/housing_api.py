@@ -1,10 +1,11 @@
-"""Addresses of machine rooms and of the organisation's stage in the API."""
+"""Addresses of machine rooms, the portfolio and the organisation's stage in the API."""
 
 from django.urls import path
 
-from planning.api import sites
+from planning.api import portfolio, sites
 
 api = [
+    path("portfolio/", portfolio.PortfolioView.as_view(), name="api-portfolio"),
     path("organisation/stage/", sites.StageView.as_view(), name="api-organisation-stage"),
     path("sites/", sites.SiteList.as_view(), name="api-sites"),
     path("sites/<int:pk>/", sites.SiteDetail.as_view(), name="api-site"),

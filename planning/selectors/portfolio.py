@@ -1,0 +1,135 @@
+"""What all teams ask for, pooled, against what is owned and idle. Only requests that the reader may see are pooled."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+import numpy as np
+
+from catalog.selectors import accelerator_rows
+from core.models import User
+from core.money import Money
+from core.organisation import today
+from planning.economics.checks import Floats
+from planning.economics.portfolio import OwnedPool, Pooled, TeamRequest, pool
+from planning.models.plans import PlanChoice
+from planning.models.requests import CapacityRequest
+from planning.states import RequestStatus
+from planning.stock import idle_stock
+from planning.study.search.snapshot import IdleStock
+
+DAYS = 364  # looked ahead
+# Asked for and not there yet: what is fulfilled stands among the owned cards.
+ASKED = (
+    RequestStatus.SUBMITTED, RequestStatus.IN_REVIEW, RequestStatus.CHANGES_REQUESTED, RequestStatus.APPROVED,
+    RequestStatus.SOURCING,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One request's cards, from when until when (the horizon's end where no duration was told)."""
+
+    request: CapacityRequest
+    plan: PlanChoice
+    first: date
+    last: date
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """All that is wanted of one accelerator."""
+
+    accelerator: str  # slug
+    name: str
+    wanted: tuple[Wanted, ...]
+    by_team: Mapping[str, Floats]  # cards each day
+    owned: int
+    idle: int
+    pooled: Pooled
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    """Pools, largest first, and the requests that nobody can pool yet: they have no plan."""
+
+    start: date
+    pools: tuple[Pool, ...]
+    without_plan: tuple[CapacityRequest, ...]
+
+    def total(self, name: str) -> int:
+        """Sum over the pools of one figure of theirs."""
+        return sum(int(getattr(one.pooled, name)) for one in self.pools)
+
+
+def portfolio(user: User, on: date | None = None) -> Portfolio:
+    """Requests asked for and not there yet that `user` may see, pooled by accelerator over the year from `on`."""
+    start = today() if on is None else on
+    rows = list(
+        CapacityRequest.objects.visible_to(user)
+        .filter(status__in=ASKED)
+        .with_current()
+        .order_by("number")
+    )
+    wanted: dict[str, list[Wanted]] = defaultdict(list)
+    without = []
+    for request in rows:
+        plan = getattr(request.current, "plan", None)
+        if plan is None:
+            without.append(request)
+            continue
+        wanted[plan.accelerator_slug].append(_wanted(request, plan, start))
+    names = {slug: str(row["name"]) for slug, row in accelerator_rows().items()} if wanted else {}
+    stock = idle_stock(start)
+    pools = [
+        _pool(slug, names.get(slug, slug), tuple(ones), start,
+              [s for s in stock if s.accelerator == slug])
+        for slug, ones in wanted.items()
+    ]  # fmt: skip
+    pools.sort(key=lambda one: (-one.pooled.sum_of_peaks, one.name))
+    return Portfolio(start, tuple(pools), tuple(without))
+
+
+def _wanted(request: CapacityRequest, plan: PlanChoice, start: date) -> Wanted:
+    revision = request.current
+    first = max(revision.start or revision.need_by, start)
+    days = revision.duration_days or _days_of(plan)
+    last = start + timedelta(days=DAYS - 1) if days is None else first + timedelta(days=days - 1)
+    return Wanted(request, plan, first, last)
+
+
+def _days_of(plan: PlanChoice) -> int | None:
+    """How long the plan holds its cards; None: not known. [d]"""
+    hours = plan.summary.get("hours")
+    return max(math.ceil(float(hours) / 24), 1) if hours else None
+
+
+def _pool(
+    slug: str, name: str, wanted: tuple[Wanted, ...], start: date, stock: list[IdleStock]
+) -> Pool:
+    by_team: dict[str, Floats] = defaultdict(lambda: np.zeros(DAYS))
+    for one in wanted:
+        low = max((one.first - start).days, 0)
+        high = min((one.last - start).days + 1, DAYS)
+        by_team[str(one.request.team)][low:high] += one.plan.cards
+    owned = [
+        OwnedPool(item.name, item.cards, np.full(DAYS, float(item.cards - item.free)))
+        for item in stock
+    ]
+    currency = wanted[0].plan.base_currency
+    cards = sum(one.plan.cards for one in wanted)
+    paid = sum((one.plan.base_amount for one in wanted), Decimal(0))
+    pooled = pool(
+        [TeamRequest(team, series) for team, series in by_team.items()],
+        owned,
+        price_per_card=Money(paid / cards, currency),
+    )
+    return Pool(
+        slug, name, wanted, dict(by_team), sum(item.cards for item in owned), pooled.idle_owned, pooled, currency
+    )  # fmt: skip

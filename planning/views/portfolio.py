@@ -1,0 +1,19 @@
+"""All teams' requests pooled, against what is owned and idle."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from core.http import SignedInRequest
+from planning import portfolio_tables
+from planning.selectors.portfolio import portfolio
+
+
+@require_safe
+def portfolio_page(request: SignedInRequest) -> HttpResponse:
+    """The pools of the requests that the reader may see."""
+    found = portfolio(request.user)
+    context = {"portfolio": found, **portfolio_tables.context(found)}
+    return render(request, "planning/portfolio.html", context)

@@ -1,0 +1,93 @@
+"""Teams' requests pooled, by page and API, and only those that the reader may see."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+
+from core.organisation import today
+from planning import stock
+from planning.selectors.portfolio import portfolio
+from planning.services import requests
+from planning.study.search.snapshot import IdleStock
+from tests.planning import builders
+
+H100 = "nvidia-h100-sxm5-80gb"
+
+
+@pytest.fixture
+def w(db, monkeypatch):
+    monkeypatch.setattr(stock, "_sources", [])
+    return builders.world()
+
+
+def asked(w, cards, begins, days, team=None, by=None, **plan):
+    request = builders.planned(
+        w, need_by=today() + timedelta(days=begins), duration_days=days, plan_cards=cards,
+        plan_accelerator_slug=H100, plan_servers=cards // 8, team_id=(team or w.team).pk, by=by or w.requester, **plan,
+    )  # fmt: skip
+    return requests.submit_request(request_id=request.pk, by=request.requester)
+
+
+@pytest.fixture
+def two_teams(w):
+    """One team in spring, the other after it: together they need the cards once."""
+    other = w.outsider.teams.get()
+    first = asked(w, 16, 30, 60)
+    second = asked(w, 16, 120, 60, team=other, by=w.outsider)
+    return first, second, other
+
+
+def test_peaks_that_do_not_coincide_share_cards(w, two_teams):
+    found = portfolio(w.procurement)
+
+    (pool,) = found.pools
+    assert (pool.pooled.sum_of_peaks, pool.pooled.peak_of_sums) == (40, 20)
+    assert pool.pooled.to_buy == 20
+    assert pool.pooled.saved.currency == w.organisation.currency
+    assert {len(series) for series in pool.by_team.values()} == {364}
+
+
+def test_idle_cards_come_before_buying(w, two_teams):
+    stock.register(lambda day: [IdleStock(H100, 16, 12, "Room 1")])
+
+    (pool,) = portfolio(w.procurement).pools
+
+    assert (pool.owned, pool.idle, pool.pooled.met_by_idle, pool.pooled.to_buy) == (16, 12, 12, 8)
+
+
+def test_a_team_sees_its_own_requests_only(w, two_teams, client):
+    first, second, _other = two_teams
+    seen = {want.request.pk for pool in portfolio(w.requester).pools for want in pool.wanted}
+    assert seen == {first.pk}
+
+    client.force_login(w.outsider)
+    page = client.get(reverse("portfolio")).content.decode()
+    assert second.reference in page
+    assert first.reference not in page
+    told = client.get(reverse("api-portfolio")).json()
+    assert [row["request"] for row in told["pools"][0]["requests"]] == [second.pk]
+
+
+def test_what_has_no_plan_is_named_and_drafts_are_left_out(w, client):
+    bare = builders.draft(w)
+    requests.submit_request(request_id=bare.pk, by=w.requester)
+    builders.draft(w)
+
+    found = portfolio(w.requester)
+
+    assert found.pools == ()
+    assert [request.pk for request in found.without_plan] == [bare.pk]
+    client.force_login(w.requester)
+    assert bare.reference in client.get(reverse("portfolio")).content.decode()
+
+
+def test_the_page_asks_a_fixed_number_of_queries(w, client, django_assert_max_num_queries):
+    for begins in (30, 60, 90, 120):
+        asked(w, 8, begins, 30)
+    client.force_login(w.procurement)
+    with django_assert_max_num_queries(30):
+        page = client.get(reverse("portfolio"))
+    assert page.status_code == 200
