@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 from uuid import UUID
@@ -13,6 +15,18 @@ from core.models import AuditEntry, Team, User
 
 # Request or task id of the act in progress; set by the middleware and by the task wrapper.
 act: ContextVar[str] = ContextVar("act", default="")
+# The batch of the act in progress, when it touches many objects.
+_batch: ContextVar[UUID | None] = ContextVar("batch", default=None)
+
+
+@contextmanager
+def in_batch(batch: UUID | None) -> Iterator[None]:
+    """Entries made inside carry `batch`, so that one act on many objects reads as one."""
+    token = _batch.set(batch)
+    try:
+        yield
+    finally:
+        _batch.reset(token)
 
 
 def object_type(obj: models.Model) -> str:
@@ -49,7 +63,7 @@ def record(
         reason=reason,
         data=facts,
         context=act.get(),
-        batch=batch,
+        batch=batch or _batch.get(),
     )
 
 

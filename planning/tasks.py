@@ -5,14 +5,15 @@ from __future__ import annotations
 from celery import shared_task
 from django.db import OperationalError
 
-from core.jobs import Progress, job_task
+from core.errors import DomainError
+from core.jobs import JobCancelled, Progress, job_task
 from core.messages import msg
 from core.models import Job
 from core.organisation import NotSetUp
 from planning.models.reviews import ReviewReport
 from planning.models.studies import StudyBrief
 from planning.review_report import render_report, report_name
-from planning.services import briefs, freshness, reviews, studies
+from planning.services import briefs, freshness, imports, reviews, studies
 from planning.services.budgets import expire_reservation, expiring_requests
 from planning.services.ledger_proof import prove_and_alarm
 from planning.services.telemetry_load import drop_old_samples as drop_samples
@@ -105,3 +106,13 @@ def pull_due_sources() -> None:
 def drop_old_samples() -> int:
     """Let go of single samples past their source's window; the rollups stay."""
     return drop_samples()
+
+
+@job_task
+def apply_request_import(job: Job, progress: Progress, import_id: int) -> None:
+    """File the rows of a large import; when they cannot be filed it goes back to its preview."""
+    try:
+        imports.file_rows(pk=import_id, progress=progress)
+    except (DomainError, JobCancelled):
+        imports.give_up_import(pk=import_id)
+        raise

@@ -8,6 +8,7 @@ from planning.models.approvals import (
     Vote,
 )
 from planning.models.budgets import Budget, BudgetChange, LedgerEntry
+from planning.models.bulk import RequestImport, SavedFilter
 from planning.models.delegations import Delegation
 from planning.models.discussion import RequestAttachment, RequestComment, RequestWatch
 from planning.models.plans import PlanChoice
@@ -57,12 +58,14 @@ __all__ = [
     "Relation",
     "RequestAttachment",
     "RequestComment",
+    "RequestImport",
     "RequestLink",
     "RequestRevision",
     "RequestTemplate",
     "RequestWatch",
     "ReviewReport",
     "ReviewSnapshot",
+    "SavedFilter",
     "Site",
     "Study",
     "StudyBrief",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from planning.views import discussion, templates
+from planning.views import bulk, discussion, templates
 
 pages = [
     path("requests/<int:pk>/comments/", discussion.comment_add, name="comment-add"),
@@ -20,4 +20,18 @@ pages = [
     path("requests/templates/", templates.template_list, name="template-list"),
     path("requests/templates/<int:pk>/use/", templates.template_use, name="template-use"),
     path("requests/templates/<int:pk>/retire/", templates.template_retire, name="template-retire"),
+    path("requests/export/<str:kind>/", bulk.request_export, name="request-export"),
+    path("requests/import/", bulk.request_import, name="request-import"),
+    path("requests/import/template/", bulk.import_template, name="request-import-template"),
+    path("requests/import/<int:pk>/", bulk.import_detail, name="request-import-detail"),
+    path(
+        "requests/import/<int:pk>/encoding/", bulk.import_encoding, name="request-import-encoding"
+    ),
+    path("requests/import/<int:pk>/apply/", bulk.import_apply, name="request-import-apply"),
+    path("requests/import/<int:pk>/discard/", bulk.import_discard, name="request-import-discard"),
+    path("requests/bulk/", bulk.bulk_step, name="request-bulk"),
+    path("approvals/bulk/", bulk.bulk_approve, name="approval-bulk"),
+    path("requests/filters/", bulk.filter_save, name="filter-save"),
+    path("requests/filters/<int:pk>/", bulk.filter_open, name="filter-open"),
+    path("requests/filters/<int:pk>/delete/", bulk.filter_delete, name="filter-delete"),
 ]

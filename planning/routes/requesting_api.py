@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from planning.api import discussion, templates
+from planning.api import bulk, discussion, templates
 
 api = [
     path(
@@ -31,4 +31,20 @@ api = [
         templates.TemplateRetire.as_view(),
         name="api-template-retire",
     ),
+    path("requests/export/<str:kind>/", bulk.Export.as_view(), name="api-request-export"),
+    path("requests/bulk/", bulk.BulkStep.as_view(), name="api-request-bulk"),
+    path("approvals/bulk/", bulk.BulkApprove.as_view(), name="api-approval-bulk"),
+    path("request-imports/", bulk.ImportList.as_view(), name="api-imports"),
+    path("request-imports/<int:pk>/", bulk.ImportDetail.as_view(), name="api-import"),
+    path(
+        "request-imports/<int:pk>/encoding/",
+        bulk.ImportEncoding.as_view(),
+        name="api-import-encoding",
+    ),
+    path("request-imports/<int:pk>/apply/", bulk.ImportApply.as_view(), name="api-import-apply"),
+    path(
+        "request-imports/<int:pk>/discard/", bulk.ImportDiscard.as_view(), name="api-import-discard"
+    ),
+    path("saved-filters/", bulk.FilterList.as_view(), name="api-filters"),
+    path("saved-filters/<int:pk>/", bulk.FilterDetail.as_view(), name="api-filter"),
 ]

@@ -24,7 +24,7 @@ from planning.models.budgets import Bucket, EntryKind, LedgerEntry
 from planning.models.plans import SpendKind
 from planning.models.requests import CapacityRequest
 from planning.models.telemetry import BillLine, TelemetrySource
-from planning.services.budgets import budget_for, lock_budgets, post
+from planning.services.ledger import budget_for, lock_budgets, post
 from planning.services.spending import post_actual
 
 _Group = tuple[date, int | None, int | None, str]  # month, request number, team, currency

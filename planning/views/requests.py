@@ -25,10 +25,11 @@ from core.models import Team
 from core.organisation import quarter_at
 from planning import policies, tables
 from planning.filters import RequestFilter
+from planning.forms.bulk import SaveFilterForm
 from planning.forms.discussion import CommentForm, FileForm
 from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm
 from planning.forms.templates import SplitForm, TemplateForm
-from planning.models import ApprovalStep, CapacityRequest, RequestTemplate
+from planning.models import ApprovalStep, CapacityRequest, RequestTemplate, SavedFilter
 from planning.selectors.approvals import (
     deciders,
     differences,
@@ -40,6 +41,7 @@ from planning.selectors.budgets import effects, similar
 from planning.selectors.origins import origins
 from planning.selectors.readers import handle_names, readers
 from planning.services import plans, requests
+from planning.services.imports import may_import
 from planning.states import RequestStatus, StepStatus
 from planning.workloads import Kind, WorkloadErrors
 
@@ -55,6 +57,10 @@ def request_list(request: SignedInRequest) -> HttpResponse:
         "filter": found,
         "page": Paginator(found.qs, PAGE).get_page(request.GET.get("page")),
         "may_create": _may_create(request),
+        "may_import": may_import(request.user),
+        "saved": SavedFilter.objects.visible_to(request.user).select_related("owner"),
+        "save_form": SaveFilterForm(initial={"query": request.GET.urlencode()}),
+        "query": request.GET.urlencode(),
     }
     return render(request, "planning/request_list.html", context)
 
