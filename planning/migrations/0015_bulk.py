@@ -7,51 +7,108 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0003_notice_attachment'),
-        ('planning', '0013_origins'),
+        ("core", "0003_notice_attachment"),
+        ("planning", "0014_sites"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='RequestImport',
+            name="RequestImport",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('encoding', models.CharField(blank=True, max_length=20, verbose_name='encoding')),
-                ('delimiter', models.CharField(blank=True, max_length=1, verbose_name='separator')),
-                ('status', models.CharField(choices=[('preview', 'Preview'), ('applying', 'Being applied'), ('applied', 'Applied'), ('discarded', 'Discarded')], default='preview', max_length=10, verbose_name='status')),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('all_or_nothing', models.BooleanField(default=True, verbose_name='all rows or none')),
-                ('counts', models.JSONField(blank=True, default=dict)),
-                ('batch', models.UUIDField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('file', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='core.storedfile')),
-                ('job', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='core.job')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("encoding", models.CharField(blank=True, max_length=20, verbose_name="encoding")),
+                ("delimiter", models.CharField(blank=True, max_length=1, verbose_name="separator")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("preview", "Preview"),
+                            ("applying", "Being applied"),
+                            ("applied", "Applied"),
+                            ("discarded", "Discarded"),
+                        ],
+                        default="preview",
+                        max_length=10,
+                        verbose_name="status",
+                    ),
+                ),
+                ("version", models.PositiveIntegerField(default=1)),
+                (
+                    "all_or_nothing",
+                    models.BooleanField(default=True, verbose_name="all rows or none"),
+                ),
+                ("counts", models.JSONField(blank=True, default=dict)),
+                ("batch", models.UUIDField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="core.storedfile",
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="core.job",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'import of requests',
-                'verbose_name_plural': 'imports of requests',
-                'ordering': ['-pk'],
+                "verbose_name": "import of requests",
+                "verbose_name_plural": "imports of requests",
+                "ordering": ["-pk"],
             },
         ),
         migrations.CreateModel(
-            name='SavedFilter',
+            name="SavedFilter",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=80, verbose_name='name')),
-                ('query', models.CharField(max_length=500)),
-                ('shared', models.BooleanField(default=False, verbose_name='shared with everyone')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='saved_filters', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=80, verbose_name="name")),
+                ("query", models.CharField(max_length=500)),
+                ("shared", models.BooleanField(default=False, verbose_name="shared with everyone")),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="saved_filters",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'filter',
-                'verbose_name_plural': 'filters',
-                'ordering': ['name', 'id'],
-                'constraints': [models.UniqueConstraint(fields=('owner', 'name'), name='filter_name_once')],
+                "verbose_name": "filter",
+                "verbose_name_plural": "filters",
+                "ordering": ["name", "id"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("owner", "name"), name="filter_name_once")
+                ],
             },
         ),
     ]
