@@ -30,9 +30,9 @@ from procurement.models import (
 )
 from procurement.models.burn_in import ItemResult, Weight
 from procurement.selectors.progress import accepted_accelerators
-from procurement.services.burn_in import lock_delivery, open_points
 from procurement.services.certificates import request_certificates
 from procurement.services.moves import move, need_reason, take, touch
+from procurement.services.run_proof import lock_delivery, open_points
 from procurement.services.warranties import start_warranties
 from procurement.states import GONE_ASSET, AcceptanceStatus, AssetStatus, BurnInStatus
 from procurement.warranty_rules import StartTrigger

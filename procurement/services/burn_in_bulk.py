@@ -11,7 +11,8 @@ from core.errors import InputError
 from core.messages import msg
 from core.models import User
 from procurement.models import BurnInRun
-from procurement.services.burn_in import abandon_run, interrupt_run, lock_delivery, resume_run
+from procurement.services.burn_in import abandon_run, interrupt_run, resume_run
+from procurement.services.run_proof import lock_delivery
 from procurement.states import BurnInStatus
 
 # Action → (service, states it starts from, whether it asks for a reason)

@@ -27,7 +27,7 @@ from procurement.models.assets import AssetKind
 from procurement.models.evidence import EvidenceState, VerdictChoice
 from procurement.serials import fold
 from procurement.services.assets import name_device
-from procurement.services.burn_in import lock_delivery, open_runs, refresh_runs
+from procurement.services.run_proof import lock_delivery, open_runs, refresh_runs
 from procurement.states import DeliveryStatus
 
 # Kept, hashed and locked like every file, but for people to look at: no tool wrote them.

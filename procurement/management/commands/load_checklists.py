@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from procurement.services.burn_in import load_checklists
+from procurement.services.checklists import load_checklists
 
 
 class Command(BaseCommand):

@@ -1,0 +1,135 @@
+"""What people say on a run: results they noted, items they let go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.utils import timezone
+
+from core.audit import record
+from core.errors import InputError, InvalidTransition
+from core.messages import msg
+from core.models import User
+from procurement.models import BurnInRun, RunItem
+from procurement.models.burn_in import DecidedBy, ItemResult, Weight
+from procurement.services.moves import need_reason, touch
+from procurement.services.run_proof import OPEN_RUN, fail, failure_words, lock_delivery, take_run
+
+
+@transaction.atomic
+def decide_item(
+    *,
+    run_id: int,
+    code: str,
+    result: str,
+    by: User,
+    value: str = "",
+    note: str = "",
+) -> RunItem:
+    """Note what a person found on an item: pass, fail or na (with a note).
+
+    Items that evidence or the clock decides are not for people, except those for review: a person looks at them, and
+    gives a reason. Raises InputError or InvalidTransition.
+    """
+    run = take_run(run_id, action="decide_item", by=by)
+    row = _row(run, code)
+    allowed = (ItemResult.PASS, ItemResult.FAIL, ItemResult.NOT_APPLICABLE)
+    if result not in allowed:
+        raise InputError(
+            "result",
+            msg("%(value)s is not one of %(choices)s", value=result, choices=", ".join(allowed)),
+            value=result,
+        )
+    if row.item.decided_by != DecidedBy.PERSON:
+        if row.result != ItemResult.REVIEW and not (
+            row.result == ItemResult.OPEN and row.item.weight == Weight.REVIEW
+        ):
+            raise InvalidTransition(
+                msg("%(code)s is decided by evidence, not by a person", code=row.item.code)
+            )
+        if result == ItemResult.NOT_APPLICABLE:
+            raise InputError("result", msg("Say whether it passes or fails"), value=result)
+    if (result != ItemResult.PASS or row.item.decided_by != DecidedBy.PERSON) and not note.strip():
+        raise InputError("note", msg("Give a reason"))
+    if result == ItemResult.NOT_APPLICABLE and row.item.weight == Weight.BLOCKING:
+        raise InputError(
+            "result",
+            msg("%(code)s is blocking: it passes, fails, or is waived by a second person",
+                code=row.item.code),
+            value=result,
+        )  # fmt: skip
+    before = row.result
+    row.result, row.value, row.note = result, value[:120], note.strip()
+    row.decided_by, row.decided_at = by, timezone.now()
+    row.save()
+    touch(run)
+    record(
+        "burn_in.item_decided", on=run, by=by, code=row.item.code, result=[before, result],
+        value=row.value, reason=row.note,
+    )  # fmt: skip
+    if result == ItemResult.FAIL and row.item.weight == Weight.BLOCKING:
+        fail(run, reason=failure_words(run), by=by)
+    return row
+
+
+@transaction.atomic
+def decide_items(
+    *,
+    delivery_id: int,
+    codes: Sequence[str],
+    result: str,
+    by: User,
+    run_ids: Sequence[int] = (),
+    note: str = "",
+) -> int:
+    """The same finding on several items of several open runs of a delivery (none named: all), or on none of them."""
+    lock_delivery(delivery_id, action="start_burn_in", by=by)
+    runs = BurnInRun.objects.filter(delivery=delivery_id, status__in=OPEN_RUN).order_by("asset_id")
+    if run_ids:
+        runs = runs.filter(pk__in=run_ids)
+    count = 0
+    for run in runs:
+        known = set(run.template.items.values_list("code", flat=True))
+        for code in codes:
+            if code in known:
+                decide_item(run_id=run.pk, code=code, result=result, by=by, note=note)
+                count += 1
+    if not count:
+        raise InputError("codes", msg("No open run has such an item"), value=", ".join(codes))
+    return count
+
+
+def _row(run: BurnInRun, code: str) -> RunItem:
+    row = run.items.select_related("item").filter(item__code=code).first()
+    if row is None:
+        raise InputError("code", msg("The checklist has no item %(code)s", code=code), value=code)
+    return row
+
+
+@transaction.atomic
+def waive_item(*, run_id: int, code: str, reason: str, by: User) -> RunItem:
+    """A second person lets an open item go, with a reason. Never the duration, never a failure."""
+    run = take_run(run_id, action="waive_item", by=by)
+    row = _row(run, code)
+    text = need_reason(reason)
+    if row.item.decided_by == DecidedBy.DURATION or row.result == ItemResult.FAIL:
+        raise InvalidTransition(
+            msg(
+                "%(code)s cannot be waived: neither the hours nor a failure can", code=row.item.code
+            )
+        )
+    before = row.result
+    row.result, row.note, row.decided_by, row.decided_at = (
+        ItemResult.WAIVED,
+        text,
+        by,
+        timezone.now(),
+    )
+    row.save()
+    touch(run)
+    record(
+        "burn_in.item_waived", on=run, by=by, code=row.item.code, reason=text,
+        result=[before, ItemResult.WAIVED],
+    )  # fmt: skip
+    return row

@@ -1,0 +1,245 @@
+"""What evidence makes of a run: covered hours, the items that files decide, what is open, and failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db.models import Prefetch
+from django.utils import timezone
+
+from core.errors import DomainError
+from core.messages import Message, msg
+from core.models import User
+from core.organisation import today
+from procurement.models import (
+    AnnouncedSerial,
+    Asset,
+    BurnInRun,
+    ChecklistItem,
+    Delivery,
+    RunItem,
+    UnitVerdict,
+)
+from procurement.models.burn_in import DecidedBy, ItemResult, Weight
+from procurement.models.evidence import EvidenceState, VerdictChoice
+from procurement.services.moves import move, take
+from procurement.services.rmas import draft_rma
+from procurement.states import AssetStatus, BurnInStatus
+
+OPEN_RUN = (BurnInStatus.RUNNING, BurnInStatus.INTERRUPTED)
+
+
+class NotProven(DomainError):
+    """Something that a pass rests on is open, inconclusive or too short. `open` says what."""
+
+    code = "not_proven"
+
+    def __init__(self, open_points: Sequence[Message]) -> None:
+        first = open_points[0] if open_points else msg("Nothing is proven yet")
+        super().__init__(
+            msg("Not proven: %(first)s (%(n)s points open)", first=str(first), n=len(open_points))
+        )
+        self.open = tuple(open_points)
+
+
+def lock_delivery(delivery_id: int, *, action: str, by: User) -> Delivery:
+    """The delivery, locked: whatever changes runs, evidence or acceptance of its units starts here."""
+    return take(
+        Delivery.objects.select_related("order", "vendor"), delivery_id, action=action, by=by
+    )
+
+
+def take_run(run_id: int, *, action: str, by: User | None, version: int | None = None) -> BurnInRun:
+    """The run with its unit locked first."""
+    asset_id = BurnInRun.objects.values_list("asset_id", flat=True).get(pk=run_id)
+    asset = (
+        Asset.objects.select_for_update(of=("self",))
+        .select_related("request", "receipt_line__delivery__vendor")
+        .get(pk=asset_id)
+    )
+    run = take(
+        BurnInRun.objects.select_related("delivery"), run_id, action=action, by=by, version=version
+    )
+    run.asset = asset
+    return run
+
+
+RESULT_OF = {
+    VerdictChoice.PASS: ItemResult.PASS,
+    VerdictChoice.WARN: ItemResult.REVIEW,
+    VerdictChoice.FAIL: ItemResult.FAIL,
+}
+# Worst first; a failure sticks whatever is uploaded after it.
+ORDER = (ItemResult.FAIL, ItemResult.PASS, ItemResult.REVIEW, ItemResult.OPEN)
+
+
+def verdicts_of(run: BurnInRun) -> list[UnitVerdict]:
+    """What the files of this delivery, uploaded since the run's clock started, say about its unit."""
+    return list(
+        UnitVerdict.objects.filter(
+            asset=run.asset_id,
+            evidence__delivery=run.delivery_id,
+            evidence__state=EvidenceState.READ,
+            evidence__created_at__gte=run.clock_from,
+        )
+        .select_related("evidence__file")
+        .order_by("evidence_id")
+    )
+
+
+def refresh_run(run: BurnInRun) -> bool:
+    """Recompute covered time and the items that evidence decides. Returns whether a blocking item failed.
+
+    Missing is never a pass: an item without a file that speaks of it stays open.
+    """
+    verdicts = verdicts_of(run)
+    covered = max((verdict.covered_seconds for verdict in verdicts), default=0)
+    if covered != run.covered_seconds:
+        run.covered_seconds = covered
+        BurnInRun.objects.filter(pk=run.pk).update(covered_seconds=covered)
+    failed = False
+    for row in run.items.select_related("item"):
+        if row.result in (ItemResult.WAIVED, ItemResult.NOT_APPLICABLE):
+            continue
+        found = _decide(run, row, verdicts)
+        if found is None:
+            failed = failed or (
+                row.result == ItemResult.FAIL and row.item.weight == Weight.BLOCKING
+            )
+            continue
+        result, value, evidence_id = found
+        # A person looked at it; only a failure that evidence shows later outweighs that.
+        reviewed = row.decided_by_id is not None and result in (ItemResult.REVIEW, ItemResult.OPEN)
+        if not reviewed and (row.result, row.value, row.evidence_id) != (
+            result,
+            value,
+            evidence_id,
+        ):
+            row.result, row.value, row.evidence_id = result, value[:120], evidence_id
+            row.decided_at = timezone.now()
+            row.decided_by = None
+            row.save(update_fields=["result", "value", "evidence", "decided_at", "decided_by"])
+        failed = failed or (result == ItemResult.FAIL and row.item.weight == Weight.BLOCKING)
+    return failed
+
+
+def _decide(
+    run: BurnInRun, row: RunItem, verdicts: Sequence[UnitVerdict]
+) -> tuple[str, str, int | None] | None:
+    """(result, measured value, evidence) of an item that no person decides; None for the others."""
+    item = row.item
+    if item.decided_by == DecidedBy.PERSON:
+        return None
+    if item.decided_by == DecidedBy.DURATION:
+        enough = run.covered_seconds >= run.required_seconds
+        best = max(verdicts, key=lambda verdict: verdict.covered_seconds, default=None)
+        value = f"{run.covered_seconds / 3600:.1f} / {run.required_seconds / 3600:.0f} h"
+        source = best.evidence_id if best is not None and best.covered_seconds else None
+        return ItemResult.PASS if enough else ItemResult.OPEN, value, source
+    if item.decided_by == DecidedBy.SERIAL:
+        return _by_packing_list(run)
+    found = [
+        (_item_result(item, verdict), verdict)
+        for verdict in verdicts
+        if verdict.evidence.format in item.formats
+    ]
+    for wanted in ORDER:
+        for result, verdict in found:
+            if result == wanted:
+                return result, _words(verdict), verdict.evidence_id
+    return ItemResult.OPEN, "", None
+
+
+def _item_result(item: ChecklistItem, verdict: UnitVerdict) -> str:
+    if item.rules and verdict.verdict == VerdictChoice.FAIL:
+        against = {reason["rule"] for reason in verdict.reasons if reason["verdict"] == "fail"}
+        # The file fails for another rule: this item is not shown to hold by it, nor to be broken.
+        return ItemResult.FAIL if against & set(item.rules) else ItemResult.OPEN
+    return RESULT_OF.get(VerdictChoice(verdict.verdict), ItemResult.OPEN)
+
+
+def _words(verdict: UnitVerdict) -> str:
+    reasons = [reason["rule"] for reason in verdict.reasons if reason["verdict"] == verdict.verdict]
+    return ", ".join(dict.fromkeys(reasons))[:120]
+
+
+def _by_packing_list(run: BurnInRun) -> tuple[str, str, int | None]:
+    announced = AnnouncedSerial.objects.filter(delivery=run.delivery_id)
+    if not announced.exists():
+        return ItemResult.REVIEW, "", None
+    listed = announced.filter(folded_serial=run.asset.folded_serial).exists()
+    return (ItemResult.PASS if listed else ItemResult.REVIEW), run.asset.serial, None
+
+
+def refresh_runs(runs: Iterable[BurnInRun]) -> None:
+    """Recompute open runs after evidence came; one that fails is failed by the system, the others go on."""
+    for run in runs:
+        if refresh_run(run) and run.status in OPEN_RUN:
+            fail(run, reason=failure_words(run), by=None)
+
+
+def failure_words(run: BurnInRun) -> str:
+    """Codes and findings of the blocking items that failed."""
+    rows = run.items.filter(result=ItemResult.FAIL, item__weight=Weight.BLOCKING)
+    return "; ".join(
+        " ".join(filter(None, [row.item.code, row.value or row.note]))
+        for row in rows.select_related("item")
+    )
+
+
+def open_points(run: BurnInRun) -> list[Message]:
+    """What stands between this run and a pass."""
+    points = []
+    if run.covered_seconds < run.required_seconds:
+        points.append(
+            msg(
+                "%(covered)s of %(required)s hours are covered by evidence",
+                covered=f"{run.covered_seconds / 3600:.1f}",
+                required=f"{run.required_seconds / 3600:.0f}",
+            )
+        )
+    for row in run.items.select_related("item"):
+        if row.item.weight != Weight.INFORMATION and not row.is_settled:
+            if row.item.decided_by == DecidedBy.DURATION:
+                continue
+            points.append(_open_point(row))
+    return points
+
+
+def _open_point(row: RunItem) -> Message:
+    code = row.item.code
+    if row.result == ItemResult.FAIL:
+        return msg("%(code)s failed", code=code)
+    if row.result == ItemResult.REVIEW:
+        return msg("%(code)s waits for a person to look at it", code=code)
+    if row.item.decided_by == DecidedBy.EVIDENCE:
+        return msg("%(code)s is open: no file proves it yet", code=code)
+    return msg("%(code)s is open: nobody noted a result yet", code=code)
+
+
+def fail(run: BurnInRun, *, reason: str, by: User | None) -> None:
+    """Failed: the unit is defective and an RMA is drafted. By None: the system, from evidence."""
+    asset = (
+        Asset.objects.select_for_update(of=("self",))
+        .select_related("request", "receipt_line__delivery__vendor")
+        .get(pk=run.asset_id)
+    )
+    run.reason, run.ended_at = reason, timezone.now()
+    run.save(update_fields=["reason", "ended_at"])
+    move(run, BurnInStatus.FAILED, by=by, action="burn_in.failed", reason=reason)
+    move(asset, AssetStatus.DEFECTIVE, by=by, action="asset.found_defective", reason=reason)
+    draft_rma(asset, fault=reason, fault_on=today(), run=run, by=by)
+    run.asset = asset
+
+
+def open_runs(delivery: Delivery, assets: Iterable[Any] | None = None) -> list[BurnInRun]:
+    """Open runs of a delivery (of some of its units), with their units, in order of unit."""
+    runs = BurnInRun.objects.filter(delivery=delivery, status__in=OPEN_RUN)
+    if assets is not None:
+        runs = runs.filter(asset__in=list(assets))
+    return list(
+        runs.select_related("asset").prefetch_related(
+            Prefetch("items", RunItem.objects.select_related("item"))
+        ).order_by("asset_id")
+    )  # fmt: skip
