@@ -217,3 +217,76 @@ class ThawColumns(FrozenColumns):
 
     def describe(self) -> str:
         return f"Thaw {', '.join(self.columns)} of {self.table}"
+
+
+class FrozenWith(Operation):
+    """Guard rows of `table` from INSERT, UPDATE and DELETE once `once` is set in the row of `parent` that `key` names.
+
+    Reversible; SQLite and PostgreSQL.
+    """
+
+    reversible = True
+    reduces_to_sql = True
+
+    def __init__(self, table: str, parent: str, key: str, once: str) -> None:
+        self.table = table
+        self.parent = parent
+        self.key = key
+        self.once = once
+
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
+        return type(self).__name__, [self.table, self.parent, self.key, self.once], {}
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """No model state changes."""
+
+    def _frozen(self, row: str) -> str:
+        return (
+            f"EXISTS (SELECT 1 FROM {self.parent} WHERE id = {row}.{self.key} "  # noqa: S608 - names of ours
+            f"AND {self.once} IS NOT NULL)"
+        )
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table = self.table
+        if schema_editor.connection.vendor == "postgresql":
+            schema_editor.execute(
+                f"CREATE FUNCTION {table}_with_parent() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+                f"IF TG_OP <> 'INSERT' AND {self._frozen('OLD')} THEN RAISE EXCEPTION '{table} row is frozen'; END IF; "
+                f"IF TG_OP <> 'DELETE' AND {self._frozen('NEW')} THEN RAISE EXCEPTION '{table} row is frozen'; END IF; "
+                f"IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$"
+            )
+            schema_editor.execute(
+                f"CREATE TRIGGER {table}_with_parent BEFORE INSERT OR UPDATE OR DELETE ON {table} "
+                f"FOR EACH ROW EXECUTE FUNCTION {table}_with_parent()"
+            )
+        else:
+            for verb, rows in (("INSERT", "NEW"), ("UPDATE", "OLD NEW"), ("DELETE", "OLD")):
+                condition = " OR ".join(self._frozen(row) for row in rows.split())
+                schema_editor.execute(
+                    f"CREATE TRIGGER {table}_with_parent_{verb.lower()} BEFORE {verb} ON {table} "
+                    f"WHEN {condition} BEGIN SELECT RAISE(ABORT, '{table} row is frozen'); END"
+                )
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        table = self.table
+        if schema_editor.connection.vendor == "postgresql":
+            schema_editor.execute(f"DROP TRIGGER {table}_with_parent ON {table}")
+            schema_editor.execute(f"DROP FUNCTION {table}_with_parent()")
+        else:
+            for verb in ("insert", "update", "delete"):
+                schema_editor.execute(f"DROP TRIGGER {table}_with_parent_{verb}")
+
+    def describe(self) -> str:
+        return f"Freeze rows of {self.table} with their {self.parent}"

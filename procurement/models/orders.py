@@ -68,6 +68,11 @@ class PurchaseOrder(Versioned):
         _("expected on"), null=True
     )  # by lead time from the day of issue
     promised_on = models.DateField(_("promised on"), null=True)  # as the vendor acknowledged
+    # What acceptance is judged by, as it was when the order bound: the evidence policy, and the hours of burn-in.
+    evidence_policy = models.JSONField(null=True, editable=False)
+    burn_in_hours = models.PositiveSmallIntegerField(
+        _("burn-in (hours)"), null=True, editable=False
+    )
     document = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
 
     objects = OrderQuerySet.as_manager()

@@ -305,8 +305,8 @@ def withdraw_acceptance(
 
 def _end(acceptance: Acceptance, to: str, action: str, reason: str, by: User) -> Acceptance:
     acceptance.reason = need_reason(reason)
+    _void_units(acceptance)  # before the decision: with it the database freezes them
     acceptance.decided_by, acceptance.decided_at = by, timezone.now()
     acceptance.save(update_fields=["reason", "decided_by", "decided_at"])
-    _void_units(acceptance)
     move(acceptance, to, by=by, action=action, reason=acceptance.reason)
     return acceptance

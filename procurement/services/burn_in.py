@@ -83,6 +83,11 @@ def start_burn_in(
     return [_start(asset, delivery, by=by) for asset in assets]
 
 
+def hours_of(delivery: Delivery) -> int:
+    """Hours of burn-in as the order bound them; what is asked for today where it binds none. [h]"""
+    return delivery.order.burn_in_hours or PurchasingPolicy.current().burn_in_hours
+
+
 def _start(asset: Asset, delivery: Delivery, *, by: User) -> BurnInRun:
     if asset.status != AssetStatus.INSTALLED:
         raise InvalidTransition(
@@ -101,7 +106,7 @@ def _start(asset: Asset, delivery: Delivery, *, by: User) -> BurnInRun:
         attempt=attempt + 1,
         operator=by,
         created_by=by,
-        required_seconds=PurchasingPolicy.current().burn_in_hours * 3600 if timed else 0,
+        required_seconds=hours_of(delivery) * 3600 if timed else 0,
     )
     RunItem.objects.bulk_create(RunItem(run=run, item=item) for item in items)
     record(

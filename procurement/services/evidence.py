@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, cast
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 from django.core.files.base import File
 from django.db import IntegrityError, transaction
@@ -17,17 +19,17 @@ from core.files import EVIDENCE_TYPES, store_upload
 from core.jobs import submit
 from core.messages import Message, msg
 from core.models import User
-from procurement.coverage import covered_seconds
-from procurement.evidence.policy import EvidenceContext
-from procurement.evidence.read import read_evidence
-from procurement.evidence.types import DeviceEvidence, Evidence, Severity, Verdict
+from procurement.coverage import BROKEN_CLOCK, covered_seconds
+from procurement.evidence.isolated import MEMORY_BYTES, read_isolated
+from procurement.evidence.types import DeviceEvidence, Evidence, Reason, Severity, Verdict
 from procurement.evidence.verdict import worst
+from procurement.log_times import time_doubts
 from procurement.models import Asset, Delivery, EvidenceFile, UnitVerdict
 from procurement.models.assets import AssetKind
 from procurement.models.evidence import EvidenceState, VerdictChoice
 from procurement.serials import fold
 from procurement.services.assets import name_device
-from procurement.services.run_proof import lock_delivery, open_runs, refresh_runs
+from procurement.services.run_proof import OPEN_RUN, lock_delivery, open_runs, refresh_runs
 from procurement.states import DeliveryStatus
 
 # Kept, hashed and locked like every file, but for people to look at: no tool wrote them.
@@ -85,8 +87,8 @@ def upload_evidence(
     return evidence
 
 
-def context_for(delivery: Delivery) -> EvidenceContext:
-    """What was ordered, for the readers that compare identity."""
+def context_for(delivery: Delivery) -> dict[str, Any]:
+    """What readers judge by, as JSON: the policy that the order pinned, what was ordered, the window of the burn-in."""
     line = (
         delivery.order.lines.filter(accelerators_per_item__gt=0, receipts__delivery=delivery)
         .order_by("position")
@@ -97,16 +99,24 @@ def context_for(delivery: Delivery) -> EvidenceContext:
         known = Accelerator.objects.filter(slug=line.accelerator_slug).first()
         if known is not None:
             order["ordered_model"] = known.name
-    return EvidenceContext.from_json({"order_context": order})
+    runs = delivery.runs.filter(status__in=OPEN_RUN, required_seconds__gt=0)
+    first = runs.order_by("clock_from").first()
+    if first is not None:
+        end = first.clock_from + timedelta(seconds=first.required_seconds)
+        order |= {"window_start": first.clock_from.isoformat(), "window_end": end.isoformat()}
+    return {"policy": delivery.order.evidence_policy, "order_context": order}
 
 
 def read_file(*, evidence_id: int, report: Callable[[int, Message], None]) -> EvidenceFile:
     """Read one file, judge it, bind its devices to delivered units, and update the open runs. Safe to repeat."""
     evidence = EvidenceFile.objects.select_related("file", "delivery__order").get(pk=evidence_id)
     report(5, msg("Reading the file"))
-    # Outside the transaction: a file of hundreds of MB takes a while.
-    with evidence.file.file.open("rb") as stream:
-        found = read_evidence(cast(BinaryIO, stream), context=context_for(evidence.delivery))
+    # Outside the transaction: a file of hundreds of MB takes a while. In a child: nothing in it takes this worker down.
+    found = read_isolated(
+        Path(evidence.file.file.path),
+        context=context_for(evidence.delivery),
+        memory_bytes=MEMORY_BYTES,
+    )
     report(80, msg("Binding devices to serial numbers"))
     with transaction.atomic():
         Delivery.objects.select_for_update().get(pk=evidence.delivery_id)
@@ -157,7 +167,12 @@ def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
     units = _units(evidence.delivery)
     bound: dict[int, _Bound] = {}
     named: list[Asset] = []
-    flags: list[Message] = []
+    doubts = time_doubts(
+        found, arrived_on=evidence.delivery.arrived_on, now=evidence.read_at or timezone.now()
+    )
+    flags: list[Message] = doubts + [
+        caution.message for caution in found.cautions if caution.code in BROKEN_CLOCK
+    ]
     foreign: list[str] = []
     nameless = 0
     for device in found.devices:
@@ -205,7 +220,9 @@ def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
             )
         )
     UnitVerdict.objects.filter(evidence=evidence).delete()
-    UnitVerdict.objects.bulk_create(_verdict(evidence, found, entry) for entry in bound.values())
+    UnitVerdict.objects.bulk_create(
+        _verdict(evidence, found, entry, doubts) for entry in bound.values()
+    )
     evidence.flags = [flag.to_json() for flag in flags]
     evidence.save(update_fields=["flags"])
     return named
@@ -220,7 +237,9 @@ def _match(device: DeviceEvidence, units: dict[tuple[str, str], Asset]) -> tuple
     return None, ""
 
 
-def _verdict(evidence: EvidenceFile, found: Evidence, entry: _Bound) -> UnitVerdict:
+def _verdict(
+    evidence: EvidenceFile, found: Evidence, entry: _Bound, time_against: list[Message]
+) -> UnitVerdict:
     verdict = worst(device.verdict for device in entry.devices)
     reasons = [reason.to_json() for device in entry.devices for reason in device.reasons]
     # What concerns the file as a whole (unsafe content, a missing part, a device lost without a name) holds for each
@@ -243,6 +262,12 @@ def _verdict(evidence: EvidenceFile, found: Evidence, entry: _Bound) -> UnitVerd
     reasons += [
         {**doubt.to_json(), "rule": doubt.code, "verdict": verdict.value} for doubt in doubts
     ]
+    if time_against and verdict in (Verdict.PASS, Verdict.WARN):
+        verdict = Verdict.INCONCLUSIVE
+    reasons += [
+        Reason("log_time", message, Verdict.INCONCLUSIVE).to_json() for message in time_against
+    ]
+    covered = min(covered_seconds(found, device) for device in entry.devices)
     first = entry.devices[0]
     return UnitVerdict(
         evidence=evidence,
@@ -251,7 +276,7 @@ def _verdict(evidence: EvidenceFile, found: Evidence, entry: _Bound) -> UnitVerd
         verdict=verdict.value,
         reasons=reasons,
         figures={"host": first.host, "index": first.index, **dict(first.figures)},
-        covered_seconds=min(covered_seconds(found, device) for device in entry.devices),
+        covered_seconds=0 if time_against else covered,
     )
 
 

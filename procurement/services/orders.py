@@ -21,7 +21,8 @@ from core.sequences import next_number
 from planning.models import LedgerEntry
 from planning.models.budgets import Bucket
 from planning.services.spending import commit, release_commitment
-from procurement.models import Award, OrderLine, OrderRevision, PurchaseOrder
+from procurement.evidence.policy import default_policy
+from procurement.models import Award, OrderLine, OrderRevision, PurchaseOrder, PurchasingPolicy
 from procurement.models.orders import terms_hash
 from procurement.selectors.progress import invoice_ids, invoice_source, line_progress, open_invoices
 from procurement.services.moves import move, need_reason, take, touch
@@ -139,7 +140,13 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
     order.number = f"PO-{fiscal_year}-{next_number(f'order:{fiscal_year}'):04d}"
     order.issued_by, order.issued_at = by, timezone.now()
     order.expected_on = today() + timedelta(days=order.quote.lead_time_days)
-    order.save(update_fields=["number", "issued_by", "issued_at", "expected_on"])
+    order.evidence_policy = default_policy().to_json()
+    order.burn_in_hours = PurchasingPolicy.current().burn_in_hours
+    order.save(
+        update_fields=[
+            "number", "issued_by", "issued_at", "expected_on", "evidence_policy", "burn_in_hours",
+        ]
+    )  # fmt: skip
     for request_id, amount in request_shares(lines, totals).items():
         if amount.amount:
             commit(request_id=request_id, amount=amount, source=source_of(order), by=by)

@@ -70,8 +70,8 @@ RESULT_OF = {
     VerdictChoice.WARN: ItemResult.REVIEW,
     VerdictChoice.FAIL: ItemResult.FAIL,
 }
-# Worst first; a failure sticks whatever is uploaded after it.
-ORDER = (ItemResult.FAIL, ItemResult.PASS, ItemResult.REVIEW, ItemResult.OPEN)
+# Worst first; neither a failure nor a doubt is undone by what is uploaded after it: a person looks at the doubt.
+ORDER = (ItemResult.FAIL, ItemResult.REVIEW, ItemResult.PASS, ItemResult.OPEN)
 
 
 def verdicts_of(run: BurnInRun) -> list[UnitVerdict]:

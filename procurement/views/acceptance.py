@@ -63,10 +63,8 @@ def acceptance_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         request.user, "acceptance", pk,
         Acceptance.objects.select_related("delivery__order__vendor", "delivery__vendor", "proposed_by", "decided_by"),
     )  # fmt: skip
-    altered = set(
-        EvidenceFile.objects.filter(pk__in=[row["id"] for row in acceptance.evidence_index])
-        .exclude(altered_at=None)
-        .values_list("pk", flat=True)
+    files = EvidenceFile.objects.defer("result").in_bulk(
+        [row["id"] for row in acceptance.evidence_index]
     )
     units = list(acceptance.units.select_related("asset", "run__operator"))
     context = {
@@ -77,7 +75,8 @@ def acceptance_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             {
                 **row,
                 "verdict_label": VerdictChoice(row["verdict"]).label if row["verdict"] else "",
-                "altered": row["id"] in altered,
+                "altered": files[row["id"]].altered_at is not None,
+                "flags": files[row["id"]].flags,
             }
             for row in acceptance.evidence_index
         ],

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfReader
 
 from planning.management.commands.load_demo import PASSWORD
+from tests.procurement.builders import BURN_PASSED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -234,7 +235,7 @@ def burn_in(zhao: Person, delivery: str, tmp_path: Path) -> str:
     zhao.press("Start burn-in")
     zhao.go(f"{delivery}burn-in/")
     log = tmp_path / "gpu-burn.log"
-    good = (EVIDENCE / "08_gpu_burn_72h_ok_carriage_returns.log").read_bytes()
+    good = BURN_PASSED.read_bytes()
     log.write_bytes(good.replace(f"GPU {FAULTY}: OK".encode(), f"GPU {FAULTY}: FAULTY".encode()))
     zhao.page.locator("main input[type=file]").first.set_input_files(log)
     zhao.press("Upload")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -44,8 +46,31 @@ from tests.planning import builders as planning
 from tests.planning.builders import World, person
 
 SAMPLES = Path(__file__).parent.parent / "data" / "evidence"
-BURN_PASSED = SAMPLES / "08_gpu_burn_72h_ok_carriage_returns.log"
-BURN_FAULTY = SAMPLES / "09_gpu_burn_72h_faulty_and_slow.log"
+STAMP = re.compile(rb"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d UTC \d{4}")
+STAMP_FORM = "%a %b %e %H:%M:%S UTC %Y"
+
+
+def ending(log: bytes, end: datetime) -> bytes:
+    """A gpu-burn log as if it had ended at `end`: a log from before the delivery proves nothing about it."""
+
+    def moment(stamp: bytes) -> datetime:
+        return datetime.strptime(stamp.decode(), "%a %b %d %H:%M:%S UTC %Y").replace(tzinfo=UTC)
+
+    shift = end - max(moment(found) for found in STAMP.findall(log))
+    return STAMP.sub(lambda m: (moment(m[0]) + shift).strftime(STAMP_FORM).encode(), log)
+
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="evidence-")
+
+
+def _recent(name: str) -> Path:
+    path = Path(_FOLDER.name) / name
+    path.write_bytes(ending((SAMPLES / name).read_bytes(), timezone.now().replace(microsecond=0)))
+    return path
+
+
+BURN_PASSED = _recent("08_gpu_burn_72h_ok_carriage_returns.log")
+BURN_FAULTY = _recent("09_gpu_burn_72h_faulty_and_slow.log")
 # The devices that both logs name, in order.
 UUIDS = (
     "GPU-aeb881b9-1e82-8d13-e31d-4710aac0b014",
