@@ -62,7 +62,7 @@ INSTALLED_APPS = [
     "catalog",
     "planning",
     "procurement",
-    "django.contrib.admin",
+    "config.support.SupportConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -7,20 +7,22 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core import jobs
+from core.forms import AuditFilterForm
 from core.http import api_user
 from core.messages import Message
 from core.models import AuditEntry, Job, Membership, Notice, User
 from core.policies import can_cancel_job, can_see_job
-from core.selectors import visible_audit
+from core.selectors import filtered_audit, visible_audit
+from core.tokens import issue_token, revoke_token
 
 
 def translated(data: dict[str, Any]) -> str:
@@ -132,6 +134,26 @@ def _job(request: Request, pk: str) -> Job:
     return job
 
 
+class TokenSerializer(serializers.Serializer[Any]):
+    key = serializers.CharField()
+
+
+class TokenView(APIView):
+    """My key to the API."""
+
+    @extend_schema(request=None, responses={201: TokenSerializer})
+    def post(self, request: Request) -> Response:
+        """A fresh key; the one before stops working."""
+        return Response({"key": issue_token(api_user(request))}, status=201)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request) -> Response:
+        """Take the key away."""
+        if not revoke_token(api_user(request)):
+            raise NotFound
+        return Response(status=204)
+
+
 class NoticeList(ListAPIView[Notice]):
     """My notices, newest first."""
 
@@ -142,11 +164,16 @@ class NoticeList(ListAPIView[Notice]):
         return Notice.objects.filter(recipient=api_user(self.request))
 
 
+@extend_schema(parameters=[OpenApiParameter(name) for name in AuditFilterForm.base_fields])
 class AuditList(ListAPIView[AuditEntry]):
-    """The audit trail, within what the reader may see."""
+    """The audit trail, within what the reader may see; the same filters as the page."""
 
     serializer_class = AuditSerializer
     queryset = AuditEntry.objects.none()
 
     def get_queryset(self) -> QuerySet[AuditEntry]:
-        return visible_audit(api_user(self.request))
+        entries = visible_audit(api_user(self.request))
+        form = AuditFilterForm(self.request.query_params)
+        if not form.is_valid():
+            raise ValidationError(form.errors)
+        return filtered_audit(entries, **form.cleaned_data)

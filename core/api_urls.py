@@ -6,6 +6,7 @@ from core import api
 
 urlpatterns = [
     path("me/", api.MeView.as_view(), name="api-me"),
+    path("me/api-key/", api.TokenView.as_view(), name="api-token"),
     path("jobs/<uuid:pk>/", api.JobView.as_view(), name="api-job"),
     path("jobs/<uuid:pk>/cancel/", api.JobCancelView.as_view(), name="api-job-cancel"),
     path("notices/", api.NoticeList.as_view(), name="api-notices"),

@@ -10,7 +10,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 # Action code → words. Each app adds its own from AppConfig.ready() through `name_actions`.
-ACTIONS: dict[str, str | Promise] = {}
+ACTIONS: dict[str, str | Promise] = {
+    "api_token.issued": _("API key made"),
+    "api_token.revoked": _("API key revoked"),
+}
 
 # State code → tone. A state that is not here is neutral: nothing to do, nothing wrong.
 TONES: dict[str, str] = {

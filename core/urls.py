@@ -18,6 +18,8 @@ urlpatterns = [
     path("audit/export.<str:kind>", views.audit_export, name="audit-export"),
     path("audit/<int:pk>/", views.audit_detail, name="audit-detail"),
     path("preferences/", views.preferences, name="preferences"),
+    path("preferences/api-key/", views.token_issue, name="token-issue"),
+    path("preferences/api-key/revoke/", views.token_revoke, name="token-revoke"),
     path("theme/", views.set_theme, name="set-theme"),
     path("gallery/", gallery.gallery, name="gallery"),
 ]

@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from rest_framework.authtoken.models import Token
 
 from core import jobs
 from core.context_processors import THEME_COOKIE, THEMES
@@ -25,8 +26,9 @@ from core.exports import Column, export_response
 from core.forms import AuditFilterForm, JobFilterForm, PreferencesForm
 from core.http import SignedInRequest
 from core.models import AuditEntry, Job, Notice
-from core.policies import can_cancel_job, can_retry_job, can_see_job
+from core.policies import can_cancel_job, can_retry_job, can_see_job, can_watch_job
 from core.selectors import filtered_audit, visible_audit, visible_jobs
+from core.tokens import issue_token, revoke_token
 
 PAGE = 50
 
@@ -83,8 +85,17 @@ def _job(request: SignedInRequest, pk: str) -> Job:
 
 @require_safe
 def job_detail(request: SignedInRequest, pk: str) -> HttpResponse:
-    """Progress of one job. Polled as a fragment until it ends; then the page around it reloads, or goes to `next`."""
-    job = _job(request, pk)
+    """Progress of one job. Polled as a fragment until it ends; then the page around it reloads, or goes to `next`.
+
+    The fragment is also for readers of a page that shows the job and handed out its `watch` token.
+    """
+    job = get_object_or_404(Job.objects.select_related("owner"), pk=pk)
+    if not (
+        can_watch_job(request.user, job, request.GET.get("watch", ""))
+        if request.htmx
+        else can_see_job(request.user, job)
+    ):
+        raise Http404
     following = own_address(request, request.GET.get("next", ""))
     if not request.htmx:
         return render(request, "core/job_detail.html", {"job": job, "next": following})
@@ -187,12 +198,36 @@ def preferences(request: SignedInRequest) -> HttpResponse:
         return response
     # A failed form has already put the bad values on request.user; the shell must show the stored ones.
     request.user.refresh_from_db()
-    return render(
-        request,
-        "core/preferences.html",
-        {"form": form, "zones": sorted(available_timezones())},
-        status=422 if request.method == "POST" else 200,
-    )
+    return _preferences(request, form, status=422 if request.method == "POST" else 200)
+
+
+def _preferences(
+    request: SignedInRequest, form: PreferencesForm, *, key: str = "", status: int = 200
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "zones": sorted(available_timezones()),
+        "token": Token.objects.filter(user=request.user).first(),
+        "key": key,
+    }
+    return render(request, "core/preferences.html", context, status=status)
+
+
+@require_POST
+def token_issue(request: SignedInRequest) -> HttpResponse:
+    """A fresh key to the API, shown on this answer only."""
+    key = issue_token(request.user)
+    response = _preferences(request, PreferencesForm(instance=request.user), key=key)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+def token_revoke(request: SignedInRequest) -> HttpResponse:
+    """Take the key to the API away."""
+    if revoke_token(request.user):
+        messages.success(request, _("The API key was revoked."))
+    return redirect("preferences")
 
 
 @login_not_required

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
@@ -65,7 +66,9 @@ def build_pack(data: Mapping[str, Any], *, number: int) -> Pack:
         organisation=data["organisation"],
         period=_("%(first)s to %(last)s")
         % {"first": _day(data["from"]), "last": _day(data["until"], before=True)},
-        as_of=date_format(datetime.fromisoformat(data["as_of"]), "DATETIME_FORMAT"),
+        as_of=date_format(
+            timezone.localtime(datetime.fromisoformat(data["as_of"])), "DATETIME_FORMAT"
+        ),
         version=str(number),
         tiles=_tiles(data),
         sections=(_demand(data), _budgets(data), _orders(data), _acceptance(data), _requests(data)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.messages import msg
+from core.messages import msg, plural
 from core.templatetags.ui import said, span
 from planning import study_tables
 
@@ -41,7 +41,13 @@ def result_lines(result: Mapping[str, Any]) -> Iterator[str]:
         yield f"- {said(text)}"
     if result["unpriced"]:
         yield said(
-            msg("%(n)s entries of the catalogue could not be priced.", n=len(result["unpriced"]))
+            plural(
+                len(result["unpriced"]),
+                msg("%(n)s entry of the catalogue could not be priced.", n=len(result["unpriced"])),
+                msg(
+                    "%(n)s entries of the catalogue could not be priced.", n=len(result["unpriced"])
+                ),
+            )
         )
 
 

@@ -154,6 +154,10 @@ def _not_operator(user: User, acceptance: Acceptance) -> bool:
     return not acceptance.units.filter(included=True, run__operator=user).exists()
 
 
+def _not_opened(user: User, rfq: Rfq) -> bool:
+    return not rfq.openings.filter(person=user).exists()
+
+
 def _not_receiver(user: User, invoice: Invoice) -> bool:
     return not invoice.order.deliveries.filter(received_by=user).exists()
 
@@ -161,6 +165,7 @@ def _not_receiver(user: User, invoice: Invoice) -> bool:
 # (model, action) → (who is free to do it, what to say otherwise)
 SEPARATION: dict[tuple[type[Any], str], tuple[Separation, Message]] = {
     (Vendor, "unblock"): (_not("blocked_by_id"), msg("The one who blocked a vendor does not unblock it.")),
+    (Rfq, "open_bids"): (_not_opened, msg("You have done your part; another person must open too")),
     (Quote, "disqualify"): (_not("rfq.owner_id"), msg("The owner of the RFQ does not disqualify quotes.")),
     (Award, "approve_award"): (
         _not("rfq.owner_id", "proposed_by_id"),

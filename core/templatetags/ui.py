@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,9 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
+from core import policies
 from core.messages import Message
+from core.models import Job, User
 from core.money import CURRENCIES, Money, minor_digits, round_amount
 
 register = template.Library()
@@ -43,6 +45,18 @@ def said(value: Message | Mapping[str, Any] | None) -> str:
         return ""
     message = value if isinstance(value, Message) else Message.from_json(value)
     return message.render(gettext)
+
+
+@register.filter
+def watch_token(job: Job) -> str:
+    """What lets a reader of this page follow `job`."""
+    return policies.watch_token(job)
+
+
+@register.filter
+def may_cancel(user: User, job: Job) -> bool:
+    """Whether the reader may stop `job`."""
+    return policies.can_cancel_job(user, job)
 
 
 @register.filter
@@ -121,29 +135,32 @@ def percent(value: float | None, digits: int = 0) -> str:
 
 
 @register.filter
-def span(seconds: float | timedelta | None) -> str:
+def span(seconds: float | timedelta | None, shown: Callable[[float], str] = significant) -> str:
     """A length of time in the unit a person would use: ms, s, min, h, days."""
     if seconds is None:
         return "–"
     value = seconds.total_seconds() if isinstance(seconds, timedelta) else float(seconds)
     if value < 1:
-        return f"{significant(value * 1000)} ms"
+        return f"{shown(value * 1000)} ms"
     if value < 120:
-        return f"{significant(value)} s"
+        return f"{shown(value)} s"
     if value < 2 * 3600:
-        return gettext("%(n)s min") % {"n": significant(value / 60)}
+        return gettext("%(n)s min") % {"n": shown(value / 60)}
     if value < 72 * 3600:
-        return gettext("%(n)s h") % {"n": significant(value / 3600)}
+        return gettext("%(n)s h") % {"n": shown(value / 3600)}
     days = value / 86400
-    return ngettext("%(n)s day", "%(n)s days", round(days)) % {"n": significant(days)}
+    return ngettext("%(n)s day", "%(n)s days", round(days)) % {"n": shown(days)}
 
 
 @register.filter
 def ago(moment: datetime | None) -> str:
-    """How long ago, in words."""
-    return (
-        "–" if moment is None else gettext("%(span)s ago") % {"span": span(timezone.now() - moment)}
-    )
+    """How long ago, in words and whole units."""
+    if moment is None:
+        return "–"
+    past = max((timezone.now() - moment).total_seconds(), 0)
+    if past < 1:
+        return gettext("just now")
+    return gettext("%(span)s ago") % {"span": span(past, lambda value: str(round(value)))}
 
 
 @register.filter

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from core.models import User
 from core.money import Money
 from planning.models import CapacityRequest
@@ -221,7 +221,11 @@ def _approval(request: CapacityRequest) -> Stage:
     elif pending:
         stage.since = min(step.opened_at or step.created_at for step in pending)
         stage.holders = [person for step in pending for person in deciders(step)]
-        stage.blocked_by = msg("%(n)s decisions are open", n=len(pending))
+        stage.blocked_by = plural(
+            len(pending),
+            msg("%(n)s decision is open", n=len(pending)),
+            msg("%(n)s decisions are open", n=len(pending)),
+        )
     return stage
 
 
@@ -274,7 +278,11 @@ def _order(orders: list[PurchaseOrder], opens: set[Any]) -> Stage:
         return stage
     if drafts:
         stage.since, stage.holders = drafts[0].created_at, [PROCUREMENT]
-        stage.blocked_by = msg("%(n)s orders are not issued", n=len(drafts))
+        stage.blocked_by = plural(
+            len(drafts),
+            msg("%(n)s order is not issued", n=len(drafts)),
+            msg("%(n)s orders are not issued", n=len(drafts)),
+        )
     else:
         stage.state = DONE
         stage.since = max(order.issued_at for order in orders if order.issued_at)
@@ -336,7 +344,13 @@ def _burn_in(
         stage.since = max((card.status_since for card in cards), default=None)
         return stage
     if defective:
-        stage.facts.append(msg("%(n)s cards failed", n=len(defective)))
+        stage.facts.append(
+            plural(
+                len(defective),
+                msg("%(n)s card failed", n=len(defective)),
+                msg("%(n)s cards failed", n=len(defective)),
+            )
+        )
         stage.facts += [
             msg("%(rma)s: %(state)s", rma=rma.number, state=str(rma.get_status_display()))
             for rma in rmas
@@ -353,11 +367,19 @@ def _burn_in(
     elif waiting:
         stage.since = min(card.status_since for card in waiting)
         stage.holders = [OPERATIONS]
-        stage.blocked_by = msg("%(n)s cards wait for their burn-in", n=len(waiting))
+        stage.blocked_by = plural(
+            len(waiting),
+            msg("%(n)s card waits for its burn-in", n=len(waiting)),
+            msg("%(n)s cards wait for their burn-in", n=len(waiting)),
+        )
     else:
         stage.since = min(card.status_since for card in defective)
         stage.holders = [*{rma.vendor.name for rma in rmas}, OPERATIONS]
-        stage.blocked_by = msg("%(n)s failed cards are not replaced yet", n=len(defective))
+        stage.blocked_by = plural(
+            len(defective),
+            msg("%(n)s failed card is not replaced yet", n=len(defective)),
+            msg("%(n)s failed cards are not replaced yet", n=len(defective)),
+        )
     return stage
 
 
@@ -397,13 +419,28 @@ def _service(request: CapacityRequest, cards: list[Asset], accepted: int, plan: 
     stage = Stage("service", msg("Accepted GPU-hours"))
     serving = [card for card in cards if card.status == AssetStatus.IN_SERVICE]
     stage.facts.append(
-        msg("%(n)s cards in service, %(hours)s GPU-hours so far", n=len(serving),
-            hours=f"{service_hours(cards):,.1f}")
-    )  # fmt: skip
+        plural(
+            len(serving),
+            msg(
+                "%(n)s card in service, %(hours)s GPU-hours so far",
+                n=len(serving),
+                hours=f"{service_hours(cards):,.1f}",
+            ),
+            msg(
+                "%(n)s cards in service, %(hours)s GPU-hours so far",
+                n=len(serving),
+                hours=f"{service_hours(cards):,.1f}",
+            ),
+        )
+    )
     if request.status == RequestStatus.FULFILLED:
         stage.state, stage.since = DONE, request.status_since
     elif plan is not None and accepted < plan.cards:
-        stage.blocked_by = msg("%(n)s cards are not accepted yet", n=plan.cards - accepted)
+        stage.blocked_by = plural(
+            plan.cards - accepted,
+            msg("%(n)s card is not accepted yet", n=plan.cards - accepted),
+            msg("%(n)s cards are not accepted yet", n=plan.cards - accepted),
+        )
         stage.since = request.status_since
     return stage
 

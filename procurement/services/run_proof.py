@@ -9,7 +9,7 @@ from django.db.models import Prefetch
 from django.utils import timezone
 
 from core.errors import DomainError
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from core.models import User
 from core.organisation import today
 from procurement.models import (
@@ -37,8 +37,13 @@ class NotProven(DomainError):
 
     def __init__(self, open_points: Sequence[Message]) -> None:
         first = open_points[0] if open_points else msg("Nothing is proven yet")
+        told: dict[str, str | int] = {"first": str(first), "n": len(open_points)}
         super().__init__(
-            msg("Not proven: %(first)s (%(n)s points open)", first=str(first), n=len(open_points))
+            plural(
+                len(open_points),
+                msg("Not proven: %(first)s (%(n)s point open)", **told),
+                msg("Not proven: %(first)s (%(n)s points open)", **told),
+            )
         )
         self.open = tuple(open_points)
 

@@ -1,6 +1,7 @@
 """The kernel's pages: who sees what, in both languages, at a cost that does not grow with the rows."""
 
 from datetime import timedelta
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
@@ -12,6 +13,7 @@ from django.utils import timezone
 from core.audit import record
 from core.messages import msg
 from core.models import AuditEntry, Job, Notice
+from core.policies import watch_token
 from core.roles import Role
 from tests.core.test_templates import offences
 
@@ -186,6 +188,19 @@ def test_a_finished_job_leads_on_but_only_within_the_site(site, user):
 
     assert site.get(address, {"next": "/audit/"}, **HTMX)["HX-Redirect"] == "/audit/"
     assert "HX-Redirect" not in site.get(address, {"next": "//example.com/"}, **HTMX)
+
+
+def test_a_reader_of_a_page_that_shows_a_job_follows_it_but_does_not_stop_it(site, user, make_user):
+    job = job_of(make_user(), status=Job.Status.RUNNING)
+    address = reverse("job-detail", args=[job.pk])
+    token = watch_token(job)
+    shown = site.get(address, {"watch": token}, **HTMX)
+    assert shown.status_code == 200
+    assert quote(token) in shown.content.decode(), "the next poll may be seen too"
+    assert reverse("job-cancel", args=[job.pk]) not in shown.content.decode()
+    assert site.get(address, {"watch": token}).status_code == 404, "the page itself is not shown"
+    for wrong in ("", "x", watch_token(job_of(make_user()))):
+        assert site.get(address, {"watch": wrong}, **HTMX).status_code == 404
 
 
 def test_a_failed_job_says_why_in_the_reader_s_language(site, user):
