@@ -1,5 +1,8 @@
-"""The support pages: only what is read-only. Other packages' own admin pages (keys, second factors, addresses) would be a
-side door to acting as somebody else, so they are not registered."""
+"""The support pages: only what is read-only.
+
+Other packages' own admin pages (keys, second factors, addresses) would be a side door to acting as somebody else, so
+they are not registered.
+"""
 
 from __future__ import annotations
 

@@ -77,9 +77,7 @@ def test_a_request_filed_and_its_study_polled(lin):
     study = lin.wait(lin(f"requests/{pk}/studies/", {})["id"])
     assert study["status"] == "ready", study
     bought = [
-        plan
-        for plan in study["result"]["plans"]
-        if plan["payment"] == "owned" and plan["accelerators"] == 8
+        plan for plan in study["result"]["plans"] if plan["mode"] == "owned" and plan["cards"] == 8
     ]
     assert bought, "eight cards of one's own are among the plans"
     lin(f"studies/{study['id']}/choose/", {"plan_key": bought[0]["key"]})
@@ -126,4 +124,4 @@ def test_a_worker_killed_in_mid_study(product, lin):
     assert done["status"] == "ready", done
     assert done["result"]["plans"]
     ended = lin(f"audit/?text={study}&action=study.finished")["results"]
-    assert [row["object_id"] for row in ended] == [str(study)], "written once"
+    assert [row["object_id"] for row in ended].count(str(study)) == 1, ended
