@@ -152,23 +152,30 @@ _SAMPLE_MODEL = (
     WEIGHT_PRECISION,
 )  # fmt: skip
 
+DATA = (
+    Field("dataset_bytes", msg("Data set"), "number", "B", minimum=1, maximum=1e18,
+          help=msg("One pass over it: 10T is 10 TB. Empty: from tokens or bytes per sample.")),
+    Field("epochs", msg("Passes over the data set"), "number", minimum=0.01, maximum=100_000,
+          help=msg("How often it is read. Empty: once.")),
+)  # fmt: skip
 _TRAINING = (MODEL, PARAMETERS, CONFIG, TOKENS, SEQUENCE, GLOBAL_BATCH, PRECISION)
 FIELDS: dict[str, tuple[Field, ...]] = {
-    Kind.PRETRAINING: (*_TRAINING, OPTIMIZER, RECOMPUTATION),
-    Kind.FINETUNING: (*_TRAINING, OPTIMIZER, RECOMPUTATION),
+    Kind.PRETRAINING: (*_TRAINING, OPTIMIZER, RECOMPUTATION, *DATA),
+    Kind.FINETUNING: (*_TRAINING, OPTIMIZER, RECOMPUTATION, *DATA),
     Kind.LORA: (
         Field("method", msg("Method"), "choice", default="lora", choices=METHODS),
         *_TRAINING,
         Field("lora_rank", msg("Rank of the adapters"), "count", default=16, minimum=1, maximum=4096),
+        *DATA,
     ),
-    Kind.PREFERENCE: (*_TRAINING, OPTIMIZER, RECOMPUTATION),
+    Kind.PREFERENCE: (*_TRAINING, OPTIMIZER, RECOMPUTATION, *DATA),
     Kind.SAMPLES: (
         MODEL, PARAMETERS,
         Field("samples", msg("Samples"), "number", "samples", required=True, minimum=1, maximum=1e16,
               help=msg("All epochs together: images, clips, documents.")),
         Field("flops_per_sample", msg("FLOP per sample"), "number", "FLOP", minimum=1, maximum=1e18,
               help=msg("Forward and backward: three times the forward pass. Empty: from the catalogue's model.")),
-        GLOBAL_BATCH, PRECISION, OPTIMIZER,
+        GLOBAL_BATCH, PRECISION, OPTIMIZER, *DATA,
     ),
     Kind.ONLINE_INFERENCE: (
         MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION, REQUESTS, PEAK, INPUT_TOKENS, OUTPUT_TOKENS, GROWTH, LOAD_SHAPE,

@@ -18,6 +18,7 @@ from planning.estimators.types import Accelerator
 from planning.study.request import StudyRequest
 from planning.study.search import places
 from planning.study.search.costs import Candidates
+from planning.study.search.data_costs import DataCosts
 from planning.study.search.market import Market, lead_weeks, ready_on
 from planning.study.search.mixes import Mix
 from planning.study.search.snapshot import Platform, Room, Snapshot
@@ -73,6 +74,7 @@ class World:
     price_factor: float = 1.0  # on everything that is rented: what if
     utilisation: float | None = None  # of bought cards beside the need; None: the usual one
     mixes: tuple[Mix, ...] = ()
+    data: DataCosts | None = None  # of what is rented
     team_budgets: Mapping[str, Money] = field(
         default_factory=dict
     )  # cloud, purchase: what is left of each

@@ -24,6 +24,7 @@ from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_YEAR, MODES, PaymentMode
 from planning.estimators.types import Accelerator
 from planning.study.request import StudyRequest
+from planning.study.search.data_costs import DataCosts
 from planning.study.search.market import Market
 from planning.study.search.snapshot import Platform, Room, Snapshot, Unpriced
 from planning.study.search.ways import Floats, Ints, Ways
@@ -53,9 +54,13 @@ class Candidates:
 
 
 def rented(
-    request: StudyRequest, ways: Ways, accelerators: tuple[Accelerator, ...], market: Market
+    request: StudyRequest,
+    ways: Ways,
+    accelerators: tuple[Accelerator, ...],
+    market: Market,
+    data: DataCosts | None = None,
 ) -> Candidates:
-    """Every way by every offer of its accelerator."""
+    """Every way by every offer of its accelerator, with what its data costs there."""
     table = market.table
     pairs_way: list[Ints] = []
     pairs_offer: list[Ints] = []
@@ -92,13 +97,21 @@ def rented(
         cards[finite],
         hours[finite],
         starts=ways.starts[way][finite],
-        span_hours=np.maximum(ways.span_hours[way], hours)[finite],
+        span_hours=held_hours(ways, way, hours)[finite],
     )
     cost[finite] = priced.total
+    if data is not None:
+        cost[finite] += data.amounts(held_hours(ways, way, hours)[finite])
     nothing = np.full(way.size, -1, dtype=np.int64)
     return Candidates(
         way, offer, nothing, nothing, nothing, nothing, cost, cost, hours, seconds, instances
     )
+
+
+def held_hours(ways: Ways, way: Ints, hours: Floats) -> Floats:
+    """From the first hour to the last of each candidate. [h]"""
+    found: Floats = np.maximum(ways.span_hours[way], hours)
+    return found
 
 
 def spot_stretch(

@@ -11,7 +11,7 @@ from typing import Any
 from core.messages import Message, msg, plural
 from core.money import Money, round_amount
 from planning.economics import defaults, exact
-from planning.economics.types import HOURS_PER_MONTH, CostLine
+from planning.economics.types import HOURS_PER_MONTH, CostLine, CostSheet
 from planning.study.search import mixes
 from planning.study.search.choice import MIXED, REUSED, World
 from planning.study.search.costs import (
@@ -60,10 +60,12 @@ def bill(world: World, i: int) -> Bill:
             starts=int(ways.starts[way]),
             span_hours=max(float(ways.span_hours[way]), hours),
         )
+        extra, notes = _data(world, i)
+        whole = CostSheet((*sheet.lines, *extra), sheet.currency)
         if world.price_factor != 1.0:
-            total = (sheet.total * exact.to_decimal(world.price_factor)).rounded()
+            total = (whole.total * exact.to_decimal(world.price_factor)).rounded()
             return Bill(total, total, (CostLine("usage", exact.LINE_LABELS["usage"], total),))
-        return Bill(sheet.total, sheet.total, sheet.lines)
+        return Bill(whole.total, whole.total, whole.lines, notes)
     if c.platform[i] >= 0:
         return _bought(world, i, cards, hours)
     accelerator = world.accelerator(i)
@@ -73,6 +75,16 @@ def bill(world: World, i: int) -> Bill:
     cost = reuse_cost(hourly, ways, way)
     line = CostLine("power", msg("Power and cooling"), cost, cards * hours, "card-hour")
     return Bill(cost, cost, (line,))
+
+
+def _data(world: World, i: int) -> tuple[tuple[CostLine, ...], tuple[Message, ...]]:
+    """Lines of the data of the rented candidate `i`, and what was assumed about it."""
+    if world.data is None:
+        return (), ()
+    c = world.candidates
+    way = int(c.way[i])
+    lines, other = world.data.lines(max(float(world.ways.span_hours[way]), float(c.hours[i])))
+    return lines, (*world.data.notes, *(() if other is None else (other,)))
 
 
 def _bought(world: World, i: int, cards: int, hours: float) -> Bill:

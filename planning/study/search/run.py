@@ -21,6 +21,7 @@ from planning.study.request import StudyRequest, request_json
 from planning.study.search import report
 from planning.study.search.choice import Choice, World, choose
 from planning.study.search.costs import bought, join, rented, reused
+from planning.study.search.data_costs import data_costs
 from planning.study.search.hours_ways import hours_ways
 from planning.study.search.inference_ways import inference_ways
 from planning.study.search.market import allowed_accelerators, market
@@ -94,7 +95,8 @@ def run_study(
     owned, not_priced = bought(
         found.ways, accelerators, snapshot, setting.currency, utilisation=setting.owned_utilisation
     )
-    hired = rented(request, found.ways, accelerators, sold)
+    data, data_notes = data_costs(request, known, snapshot, setting.currency)
+    hired = rented(request, found.ways, accelerators, sold, data)
     blends, mixes = mixed(request, found.ways, hired, sold, snapshot, setting.currency)
     candidates = join(
         [
@@ -107,7 +109,7 @@ def run_study(
     budget, budget_note = _budget(request, snapshot, setting.currency)
     world = World(
         request, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, budget,
-        utilisation=setting.owned_utilisation, mixes=mixes,
+        utilisation=setting.owned_utilisation, mixes=mixes, data=data,
         team_budgets={
             kind: Money(left, setting.currency) for kind, left in setting.budgets.items()
         },
@@ -125,7 +127,7 @@ def run_study(
     return _result(
         world, found, choice, spread, pool, excluded, setting, known,
         unpriced=[*snapshot.unpriced, *sold.unpriced, *not_priced],
-        notes=[*found.notes, *budget_note], snapshot_hash=snapshot_hash,
+        notes=[*found.notes, *budget_note, *data_notes], snapshot_hash=snapshot_hash,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from planning.study.model import KnownModel
 from planning.study.request import StudyRequest, parse_request, request_json
 from planning.study.search.choice import World, choose
 from planning.study.search.costs import bought, join, rented, reused
+from planning.study.search.data_costs import data_costs
 from planning.study.search.market import market
 from planning.study.search.mixes import mixed
 from planning.study.search.report import comparison
@@ -116,7 +117,8 @@ def what_if(
     sold = market(asked, snapshot, accelerators, currency=setting.currency, country=setting.country)
     priced = frozenset(accelerator.slug for accelerator in accelerators)
     found = ways_of(asked, known, accelerators, priced)
-    hired = rented(asked, found.ways, accelerators, sold)
+    data, _notes = data_costs(asked, known, snapshot, setting.currency)
+    hired = rented(asked, found.ways, accelerators, sold, data)
     blends, mixes = mixed(
         asked, found.ways, hired, sold, snapshot, setting.currency, price_factor=changes.price
     )
@@ -128,7 +130,7 @@ def what_if(
     )
     world = World(
         asked, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, None,
-        price_factor=changes.price, utilisation=use, mixes=mixes,
+        price_factor=changes.price, utilisation=use, mixes=mixes, data=data,
     )  # fmt: skip
     choice = choose(world)
     return {

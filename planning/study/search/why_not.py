@@ -11,7 +11,7 @@ from core.money import Money, minor_digits
 from planning.economics.exact import to_decimal
 from planning.economics.types import PaymentMode
 from planning.study.search.choice import REUSED, Choice, Verdicts, World, timing
-from planning.study.search.costs import Candidates, room_of
+from planning.study.search.costs import Candidates, held_hours, room_of
 from planning.study.search.housing import misfit
 from planning.study.search.market import offer_exclusion, ready_on
 from planning.study.search.ways import Exclusion, Ints
@@ -170,8 +170,14 @@ def _dearer(world: World, choice: Choice, i: int) -> tuple[Message, Message | No
             "%(share)s %% less", share=math.ceil(100 * (1 - float(c.cost[winner] / c.cost[i])))
         )
     offer = world.market.offers[int(c.offer[i])]
-    # every line of a bill is in proportion to the price
-    price = offer.price * to_decimal(float(c.cost[winner] / c.cost[i]))
+    # every line of a bill is in proportion to the price, but for those of the data
+    data = 0.0
+    if world.data is not None:
+        data = float(world.data.amounts(held_hours(world.ways, c.way, c.hours)[[i]])[0])
+    share = (float(c.cost[winner]) - data) / (float(c.cost[i]) - data)
+    if share <= 0:
+        return reason, None
+    price = offer.price * to_decimal(share)
     digits = minor_digits(price.currency) + 2
     return reason, msg(
         "A price of at most %(price)s %(currency)s per instance-hour instead of %(now)s",

@@ -1,0 +1,99 @@
+"""What training pays for its data: lines on every rented plan, a cache against reading each epoch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from planning.economics.types import PaymentMode
+from tests.planning.study.search import markets
+from tests.planning.study.search.markets import HOURS, TUNE, market, offer, text
+
+IMAGES = {
+    "kind": "samples", "parameters": "100M", "samples": "25M", "flops_per_sample": "12G", "duration_days": 30,
+}  # fmt: skip
+
+
+def lines(plan):
+    return {line["name"]: Decimal(line["amount"]) for line in plan["lines"]}
+
+
+def test_data_is_part_of_every_rented_plan_and_of_no_other():
+    snapshot = market(offer(), platforms=[markets.platform()], stock=[markets.idle(8)])
+    result = markets.study({**TUNE, "need_by": "2027-06-01"}, snapshot)
+
+    for plan in result["plans"]:
+        found = lines(plan)
+        assert sum(found.values()) == Decimal(plan["cost"]) == Decimal(plan["searched_cost"])
+        if plan["kind"] == "offer":
+            assert {"snapshots", "egress", "data_read"} <= set(found)
+            assert any("4 bytes a token" in text(note) for note in plan["notes"])
+        else:
+            assert not {"storage", "egress"} & set(found)
+
+
+def test_a_set_read_in_many_epochs_is_cheaper_from_a_cache_and_both_are_told():
+    data = {**IMAGES, "dataset_bytes": "10T"}
+    once = markets.study({**data, "epochs": 1}, market(offer()))["plans"][0]
+    often = markets.study({**data, "epochs": 50}, market(offer()))["plans"][0]
+
+    assert "cache" in lines(often)
+    assert (
+        lines(often)["data_read"] == lines(once)["data_read"] == Decimal(200)
+    )  # 10,000 GB at 0.02
+    told = next(text(note) for note in often["notes"] if "local cache" in text(note))
+    assert f"{Decimal(200) * 50:,.2f}"[:6] in told or "10," in told
+    assert "cache" not in lines(once)
+
+
+def test_a_long_run_reads_from_the_store_where_the_cache_would_cost_more():
+    data = {
+        **IMAGES,
+        "samples": "40G",
+        "dataset_bytes": "10T",
+        "epochs": 1.5,
+        "duration_days": 900,
+        "accelerators": 1,
+    }
+    plan = markets.study(data, market(offer(accelerators=1, price="3")))["plans"][0]
+
+    assert "cache" not in lines(plan)
+    assert lines(plan)["data_read"] == Decimal(300)
+    assert any("with a local cache" in text(note) for note in plan["notes"])
+
+
+def test_data_of_unknown_size_is_named_and_not_zero():
+    result = markets.study(IMAGES, market(offer()))
+
+    assert any("size of the data set was not told" in text(note) for note in result["notes"])
+    assert not {"storage", "data_read"} & set(lines(result["plans"][0]))
+
+
+def test_without_a_rate_data_is_named_as_not_priced():
+    yen = replace(offer(), price=replace(offer().price, currency="JPY"))
+    result = markets.study(TUNE, market(yen, rates=()), currency="JPY")
+
+    assert result["plans"]
+    assert any("USD" in text(note) for note in result["notes"])
+
+
+@pytest.mark.parametrize("currency", ["USD", "CNY"])
+def test_floats_and_decimals_agree_on_data_too(currency):
+    spot = offer(price="6.37", mode=PaymentMode.SPOT)
+    data = {
+        **IMAGES,
+        "dataset_bytes": "3.7T",
+        "epochs": 7,
+        "interruptible": True,
+        "checkpoint_seconds": 900,
+    }
+    result = markets.study(data, market(offer(price="23.91"), spot), currency=currency)
+
+    for plan in result["plans"]:
+        assert Decimal(plan["cost"]) == Decimal(plan["searched_cost"]), plan["key"]
+
+
+def test_hours_without_a_workload_have_no_data():
+    assert not {"storage"} & set(lines(markets.study(HOURS, market(offer()))["plans"][0]))
