@@ -83,6 +83,12 @@ def name_own_actions() -> None:
             "telemetry.received": _("Telemetry file received"),
             "telemetry.pull_requested": _("Source asked"),
             "telemetry.pulled": _("Source read"),
+            "outcome.recorded": _("Outcome recorded"),
+            "outcome.left_out": _("Outcome left out"),
+            "outcome.taken_in": _("Outcome taken in again"),
+            "calibration.learned": _("Calibration learned"),
+            "calibration.in_force": _("Calibration put in force"),
+            "calibration.switched_off": _("Calibration switched off"),
             "bill.posted": _("Bill posted to the ledger"),
         }
     )

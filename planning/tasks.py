@@ -15,6 +15,7 @@ from planning.models.studies import StudyBrief
 from planning.review_report import render_report, report_name
 from planning.services import briefs, freshness, imports, reviews, studies
 from planning.services.budgets import expire_reservation, expiring_requests
+from planning.services.calibration import learn
 from planning.services.ledger_proof import prove_and_alarm
 from planning.services.telemetry_load import drop_old_samples as drop_samples
 from planning.services.telemetry_load import load_file
@@ -116,3 +117,9 @@ def apply_request_import(job: Job, progress: Progress, import_id: int) -> None:
     except (DomainError, JobCancelled):
         imports.give_up_import(pk=import_id)
         raise
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def learn_from_outcomes() -> None:
+    """Match new outcomes and make a calibration version where they change the factors. Safe to repeat."""
+    learn()

@@ -9,6 +9,7 @@ from planning.models.approvals import (
 )
 from planning.models.budgets import Budget, BudgetChange, LedgerEntry
 from planning.models.bulk import RequestImport, SavedFilter
+from planning.models.calibration import CalibrationVersion, MeasuredOutcome
 from planning.models.delegations import Delegation
 from planning.models.discussion import RequestAttachment, RequestComment, RequestWatch
 from planning.models.plans import PlanChoice
@@ -40,6 +41,7 @@ __all__ = [
     "BillLine",
     "Budget",
     "BudgetChange",
+    "CalibrationVersion",
     "CapacityRequest",
     "CapacityReview",
     "CardDay",
@@ -53,6 +55,7 @@ __all__ = [
     "JobRun",
     "LedgerEntry",
     "MarketSnapshot",
+    "MeasuredOutcome",
     "PlanChoice",
     "PoolDay",
     "Relation",

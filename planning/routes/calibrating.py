@@ -2,9 +2,18 @@
 
 from django.urls import path
 
-from planning.views import telemetry
+from planning.views import calibration, telemetry
 
 pages = [
+    path("calibration/", calibration.calibration_page, name="calibration"),
+    path("calibration/outcomes/", calibration.outcome_record, name="outcome-record"),
+    path(
+        "calibration/outcomes/<int:pk>/leave-out/",
+        calibration.outcome_leave_out,
+        name="outcome-leave-out",
+    ),
+    path("calibration/learn/", calibration.calibration_learn, name="calibration-learn"),
+    path("calibration/choose/", calibration.calibration_choose, name="calibration-choose"),
     path("telemetry/", telemetry.telemetry_fleet, name="telemetry"),
     path("telemetry/sources/", telemetry.source_list, name="telemetry-sources"),
     path("telemetry/sources/new/", telemetry.source_create, name="telemetry-source-new"),

@@ -2,11 +2,19 @@
 
 from django.urls import path
 
-from planning.api import telemetry
+from planning.api import calibration, telemetry
 
 SOURCE = "telemetry/sources/<int:pk>/"
 
 api = [
+    path("calibration/outcomes/", calibration.OutcomeList.as_view(), name="api-outcomes"),
+    path(
+        "calibration/outcomes/<int:pk>/leave-out/",
+        calibration.OutcomeLeaveOut.as_view(),
+        name="api-outcome-leave-out",
+    ),
+    path("calibration/versions/", calibration.VersionList.as_view(), name="api-calibration"),
+    path("calibration/choose/", calibration.VersionChoose.as_view(), name="api-calibration-choose"),
     path("telemetry/", telemetry.FleetView.as_view(), name="api-telemetry"),
     path("telemetry/push/", telemetry.Push.as_view(), name="api-telemetry-push"),
     path("telemetry/sources/", telemetry.SourceList.as_view(), name="api-telemetry-sources"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from typing import Any
@@ -13,7 +14,10 @@ from catalog import reference as shipped
 from catalog import selectors
 from catalog.models import Accelerator as AcceleratorRow
 from planning import reference
+from planning.calibration.apply import as_measured, as_told, class_of
 from planning.estimators.types import Accelerator
+from planning.models.calibration import CalibrationVersion
+from planning.selectors.calibration import factor_for, in_force
 from planning.study.estimates import Answer, Catalogue, estimate
 from planning.study.model import KnownModel
 from planning.study.request import parse_request
@@ -77,5 +81,33 @@ def _find_model(name: str) -> KnownModel:
 
 
 def estimate_request(data: Mapping[str, Any]) -> Answer:
-    """Parse and answer a request. Raises InputError, WorkloadErrors or InfeasibleError."""
-    return estimate(parse_request(data), catalogue())
+    """Answer a request with the calibration in force. Raises InputError, WorkloadErrors or InfeasibleError."""
+    request = parse_request(data)
+    version = in_force()
+    if version is None:
+        return estimate(request, catalogue())
+    work = class_of(request.kind)
+    answer = estimate(request, _as_measured(catalogue(), version, work))
+    told = [
+        replace(
+            found,
+            estimate=as_told(
+                found.estimate, factor_for(version, found.accelerator.slug, work), version.number
+            ),
+        )
+        for found in answer.estimates
+    ]
+    return replace(answer, estimates=tuple(told))
+
+
+def _as_measured(catalogue: Catalogue, version: CalibrationVersion, work: str) -> Catalogue:
+    """The catalogue with its accelerators as they run here."""
+
+    def here(card: Accelerator) -> Accelerator:
+        return as_measured(card, factor_for(version, card.slug, work))
+
+    return replace(
+        catalogue,
+        accelerators=lambda: {slug: here(card) for slug, card in catalogue.accelerators().items()},
+        find_accelerators=lambda names: [here(card) for card in catalogue.find_accelerators(names)],
+    )

@@ -9,6 +9,7 @@ from django.db import transaction
 from core import transitions
 from core.organisation import NotSetUp, today
 from planning.models.studies import MarketSnapshot, Study
+from planning.services.calibration import calibrated_market
 from planning.services.snapshots import snapshot
 from planning.states import RequestStatus, StudyStatus
 from planning.study.search.compare import market_changes, outdates
@@ -30,14 +31,18 @@ def outdate_studies() -> int:
     ).distinct()
     if not held.exists():
         return 0
-    now = snapshot(day).to_json()
+    market_now = snapshot(day)
+    now: dict[str, dict[str, Any]] = {}  # by class of work: calibration moves figures too
     marked = 0
     for market in held:
         rows = market.studies.filter(
             status__in=HOLDS, revision__request__status__in=UNDECIDED
         ).values_list("pk", "inputs")
         for pk, inputs in rows:
-            changes = market_changes(market.content, now, _asked(inputs))
+            kind = inputs["request"]["kind"]
+            if kind not in now:
+                now[kind] = calibrated_market(market_now, kind)[0].to_json()
+            changes = market_changes(market.content, now[kind], _asked(inputs))
             marked += outdates(changes, inputs["currency"]) and _outdate(pk, changes)
     return marked
 
@@ -65,7 +70,6 @@ def moved_since(study: Study) -> dict[str, Any] | None:
     """What moved on the market since the study; None where nothing did that would change its answer."""
     if study.snapshot is None:
         return None
-    changes = market_changes(
-        study.snapshot.content, snapshot(today()).to_json(), _asked(study.inputs)
-    )
+    here, _learned = calibrated_market(snapshot(today()), study.inputs["request"]["kind"])
+    changes = market_changes(study.snapshot.content, here.to_json(), _asked(study.inputs))
     return changes if outdates(changes, study.inputs["currency"]) else None

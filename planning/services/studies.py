@@ -32,6 +32,7 @@ from planning.models.requests import RequestRevision
 from planning.models.studies import ANSWERS, MarketSnapshot, Study
 from planning.places import country_of_zone
 from planning.selectors.budgets import balances
+from planning.services.calibration import calibrated_market
 from planning.services.estimates import catalogue
 from planning.services.snapshots import snapshot
 from planning.states import StudyStatus
@@ -95,7 +96,9 @@ def request_study(*, revision_id: int, by: User | None) -> Study:
         raise InvalidTransition(
             msg("%(revision)s is not the current revision", revision=str(revision))
         )
-    inputs = prepare(study_request(revision), snapshot(today()), setting_for(revision))
+    asked = study_request(revision)
+    here, learned = calibrated_market(snapshot(today()), asked.kind)
+    inputs = prepare(asked, here, setting_for(revision))
     market = _store(inputs.snapshot)
     pinned = _pinned(inputs, market)
     study, created = Study.objects.get_or_create(
@@ -106,7 +109,7 @@ def request_study(*, revision_id: int, by: User | None) -> Study:
             "inputs": pinned,
             "snapshot": market,
             "catalogue_date": market.as_of,
-            "constants_version": _constants(inputs.request.kind),
+            "constants_version": _constants(inputs.request.kind) + learned,
             "seed": inputs.setting.seed,
             "created_by": by,
         },

@@ -1,0 +1,1 @@
+"""Learning from outcomes: shrinkage of efficiencies towards the published prior, and its use in estimates. Pure."""

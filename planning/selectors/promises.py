@@ -1,0 +1,48 @@
+"""Which delivery promises vendors held, from the newest frozen snapshot of each review."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date
+
+from planning.models.reviews import ReviewSnapshot
+
+LATEST = 12  # reviews looked back on
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """How one vendor kept its days."""
+
+    vendor: str
+    due: int  # order lines promised and received
+    held: int
+    days_late: float | None  # mean of the late ones; None: none was late
+
+
+def promises() -> list[Promise]:
+    """By vendor; an order line counts once, as the newest review knows it."""
+    lines: dict[tuple[str, str], tuple[str, date, date]] = {}
+    snapshots = ReviewSnapshot.objects.order_by("-as_of").values_list("data", flat=True)[:LATEST]
+    for data in snapshots:
+        for order in data.get("orders", ()):
+            key = (order["order"], order["accelerator"])
+            if key in lines or not order["promised_on"] or not order["first_received_on"]:
+                continue
+            promised, received = (
+                date.fromisoformat(order[name]) for name in ("promised_on", "first_received_on")
+            )
+            lines[key] = (order["vendor"], promised, received)
+    late: dict[str, list[int]] = defaultdict(list)
+    for vendor, promised, received in lines.values():
+        late[vendor].append((received - promised).days)
+    found = []
+    for vendor, days in sorted(late.items()):
+        over = [n for n in days if n > 0]
+        found.append(
+            Promise(
+                vendor, len(days), len(days) - len(over), sum(over) / len(over) if over else None
+            )
+        )
+    return found
