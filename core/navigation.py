@@ -77,6 +77,7 @@ SECTIONS: tuple[Section, ...] = (
         (
             Entry(_("Use of the fleet"), "telemetry", "clock"),
             Entry(_("Calibration"), "calibration", "good"),
+            Entry(_("Month-one reviews"), "month-one-list", "approval"),
             Entry(_("Trouble finder"), "trouble", "search"),
             Entry(_("Capacity reviews"), "review-list", "review"),
         ),

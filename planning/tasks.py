@@ -13,7 +13,7 @@ from core.organisation import NotSetUp
 from planning.models.reviews import ReviewReport
 from planning.models.studies import StudyBrief
 from planning.review_report import render_report, report_name
-from planning.services import briefs, freshness, imports, reviews, studies
+from planning.services import briefs, freshness, imports, month_one, reviews, studies
 from planning.services.budgets import expire_reservation, expiring_requests
 from planning.services.calibration import learn
 from planning.services.ledger_proof import prove_and_alarm
@@ -44,6 +44,15 @@ def ensure_reviews() -> None:
         reviews.ensure_reviews()
     except NotSetUp:
         return  # nothing to review before there is an organisation
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def look_back() -> int:
+    """Make the month-one reviews that are due. Each request has one; repeating makes none."""
+    try:
+        return sum(month_one.look_back(request_id=pk) is not None for pk in month_one.due())
+    except NotSetUp:
+        return 0
 
 
 @job_task

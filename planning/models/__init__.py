@@ -12,6 +12,7 @@ from planning.models.bulk import RequestImport, SavedFilter
 from planning.models.calibration import CalibrationVersion, MeasuredOutcome
 from planning.models.delegations import Delegation
 from planning.models.discussion import RequestAttachment, RequestComment, RequestWatch
+from planning.models.month_one import MonthOneReview, ReviewRules
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
@@ -56,6 +57,7 @@ __all__ = [
     "LedgerEntry",
     "MarketSnapshot",
     "MeasuredOutcome",
+    "MonthOneReview",
     "PlanChoice",
     "PoolDay",
     "Relation",
@@ -67,6 +69,7 @@ __all__ = [
     "RequestTemplate",
     "RequestWatch",
     "ReviewReport",
+    "ReviewRules",
     "ReviewSnapshot",
     "SavedFilter",
     "Site",

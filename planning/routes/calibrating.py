@@ -2,9 +2,15 @@
 
 from django.urls import path
 
-from planning.views import calibration, telemetry
+from planning.views import calibration, month_one, telemetry, trouble
 
 pages = [
+    path("trouble/", trouble.trouble_list, name="trouble"),
+    path("trouble/<slug:key>/", trouble.trouble_detail, name="trouble-detail"),
+    path("month-one/", month_one.month_one_list, name="month-one-list"),
+    path("month-one/<int:pk>/", month_one.month_one_detail, name="month-one"),
+    path("month-one/<int:pk>/close/", month_one.month_one_close, name="month-one-close"),
+    path("reviews/rules/", month_one.review_rules, name="review-rules"),
     path("calibration/", calibration.calibration_page, name="calibration"),
     path("calibration/outcomes/", calibration.outcome_record, name="outcome-record"),
     path(

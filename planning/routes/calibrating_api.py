@@ -2,11 +2,19 @@
 
 from django.urls import path
 
-from planning.api import calibration, telemetry
+from planning.api import calibration, month_one, telemetry, trouble
 
 SOURCE = "telemetry/sources/<int:pk>/"
 
 api = [
+    path("trouble/", trouble.TroubleList.as_view(), name="api-trouble"),
+    path("trouble/<slug:key>/", trouble.TroubleDetail.as_view(), name="api-trouble-detail"),
+    path("month-one/", month_one.MonthOneList.as_view(), name="api-month-one-list"),
+    path("month-one/<int:pk>/", month_one.MonthOneDetail.as_view(), name="api-month-one"),
+    path(
+        "month-one/<int:pk>/close/", month_one.MonthOneClose.as_view(), name="api-month-one-close"
+    ),
+    path("review-rules/", month_one.RulesView.as_view(), name="api-review-rules"),
     path("calibration/outcomes/", calibration.OutcomeList.as_view(), name="api-outcomes"),
     path(
         "calibration/outcomes/<int:pk>/leave-out/",
