@@ -53,6 +53,7 @@ app.conf.beat_schedule = {
         "task": "procurement.tasks.check_evidence_files",
         "schedule": crontab(hour=3, minute=30),
     },
+    "escalate-silence": {"task": "planning.tasks.escalate_silence", "schedule": 900.0},
     "expire-reservations": {
         "task": "planning.tasks.expire_reservations",
         "schedule": crontab(hour=2, minute=20),

@@ -8,7 +8,10 @@ from django.db.migrations.state import ProjectState
 
 
 class AppendOnly(Operation):
-    """Guard `table` with triggers on UPDATE and DELETE. SQLite and PostgreSQL; reversible."""
+    """Guard `table` with triggers on UPDATE and DELETE. SQLite and PostgreSQL; reversible.
+
+    Run it again after an operation that makes SQLite build the table anew: its triggers went with the old one.
+    """
 
     reversible = True
     reduces_to_sql = True
@@ -32,17 +35,17 @@ class AppendOnly(Operation):
         table = self.table
         if schema_editor.connection.vendor == "postgresql":
             schema_editor.execute(
-                f"CREATE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ "
+                f"CREATE OR REPLACE FUNCTION {table}_append_only() RETURNS trigger LANGUAGE plpgsql AS $$ "
                 f"BEGIN RAISE EXCEPTION '{table} is append-only'; END $$"
             )
             schema_editor.execute(
-                f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON {table} "
+                f"CREATE OR REPLACE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON {table} "
                 f"FOR EACH ROW EXECUTE FUNCTION {table}_append_only()"
             )
         else:
             for verb in ("UPDATE", "DELETE"):
                 schema_editor.execute(
-                    f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+                    f"CREATE TRIGGER IF NOT EXISTS {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
                     f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
                 )
 

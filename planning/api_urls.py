@@ -58,6 +58,7 @@ urlpatterns = [
         name="api-delegation-revoke",
     ),
     path("approval-limits/", approvals.LimitList.as_view(), name="api-limits"),
+    path("policies/edit/", approvals.PolicyEdit.as_view(), name="api-policy-edit"),
     path("policies/", approvals.PolicyList.as_view(), name="api-policies"),
     path("budgets/", budgets.BudgetList.as_view(), name="api-budgets"),
     path("budgets/<int:pk>/", budgets.BudgetDetail.as_view(), name="api-budget"),

@@ -123,6 +123,11 @@ REQUEST_RULES: tuple[Rule, ...] = (
         "all approvals of the old revision void; reservation released; everyone concerned is told",
     ),
     Rule(
+        "lapse", (R.APPROVED,), (R.CHANGES_REQUESTED,), (A.SYSTEM,),
+        "the day by which it had to be ordered is past and nothing is ordered",
+        "all approvals void; reservation released; everyone concerned is told",
+    ),
+    Rule(
         "start_sourcing", (R.APPROVED,), (R.SOURCING,), (A.PROCUREMENT,),
         "every step of the current revision approved", "a request for quotation may refer to it",
     ),
@@ -157,7 +162,10 @@ STEP_RULES: tuple[Rule, ...] = (
     Rule("approve", (T.PENDING,), (T.PENDING, T.APPROVED), (A.ASSIGNEE,),
          "amount within the person's limit; no part in the request, in person or by delegation; no earlier vote in "
          "this group; the hash that was seen is the current one",
-         "one vote; approved when the quorum is reached"),
+         "one vote, perhaps up to an amount or to be ordered by a day; approved when the quorum is reached"),
+    Rule("escalate", (T.PENDING,), (T.PENDING,), (A.SYSTEM,),
+         "nobody decided for the policy's number of working days; once",
+         "those who may decide are reminded, the organisation's approvers are told; nothing is approved by it"),
     Rule("reject", (T.PENDING,), (T.REJECTED,), (A.ASSIGNEE,), "a reason", "the request is rejected"),
     Rule("return", (T.PENDING,), (T.RETURNED,), (A.ASSIGNEE,), "a reason", "the request goes back"),
     Rule("cancel", (T.WAITING, T.PENDING), (T.CANCELLED,), (A.SYSTEM,), "the request was rejected or cancelled"),

@@ -13,7 +13,7 @@ from core.organisation import NotSetUp
 from planning.models.reviews import ReviewReport
 from planning.models.studies import StudyBrief
 from planning.review_report import render_report, report_name
-from planning.services import briefs, freshness, imports, month_one, reviews, studies
+from planning.services import briefs, freshness, imports, month_one, reviews, silence, studies
 from planning.services.budgets import expire_reservation, expiring_requests
 from planning.services.calibration import learn
 from planning.services.ledger_proof import prove_and_alarm
@@ -132,3 +132,9 @@ def apply_request_import(job: Job, progress: Progress, import_id: int) -> None:
 def learn_from_outcomes() -> None:
     """Match new outcomes and make a calibration version where they change the factors. Safe to repeat."""
     learn()
+
+
+def escalate_silence() -> int:
+    """Tell of steps on which nobody decided in time; end approvals that were not used in time. Harmless to repeat."""
+    told = sum(silence.escalate(step_id=pk) for pk in silence.silent_steps())
+    return told + sum(silence.lapse(request_id=pk) for pk in silence.overdue_approvals())

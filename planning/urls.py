@@ -50,6 +50,8 @@ urlpatterns = [
         name="delegation-revoke",
     ),
     path("approvals/rules/", approvals.policy_list, name="policy-list"),
+    path("approvals/rules/edit/", approvals.policy_edit, name="policy-edit"),
+    path("approvals/rules/<int:pk>/", approvals.policy_detail, name="policy-detail"),
     path("approvals/limits/", approvals.limit_set, name="limit-set"),
     path("budgets/", budgets.budget_list, name="budget-list"),
     path("budgets/new/", budgets.budget_open, name="budget-open"),

@@ -24,6 +24,7 @@ from planning.api.serializers import (
     DelegationSerializer,
     LimitInput,
     LimitSerializer,
+    PolicyEditInput,
     PolicySerializer,
     PresetInput,
     StepSerializer,
@@ -32,6 +33,7 @@ from planning.models import ApprovalLimit, ApprovalPolicy, ApprovalStep, Capacit
 from planning.selectors.approvals import inbox
 from planning.services import approvals
 from planning.services.limits import set_limit
+from planning.services.policy_edit import edit_policy
 from planning.services.policy_presets import load_policy
 
 
@@ -102,7 +104,7 @@ class PolicyList(ListAPIView[ApprovalPolicy]):
     """Policies, the one in force first; POST puts a preset in force (administrator)."""
 
     serializer_class = PolicySerializer
-    queryset = ApprovalPolicy.objects.prefetch_related("rules")
+    queryset = ApprovalPolicy.objects.prefetch_related("rules__team")
     filter_backends: list[Any] = []
 
     @extend_schema(request=PresetInput, responses=PolicySerializer)
@@ -112,6 +114,20 @@ class PolicyList(ListAPIView[ApprovalPolicy]):
         return Response(
             PolicySerializer(load_policy(preset=data["preset"], by=api_user(request))).data
         )
+
+
+class PolicyEdit(APIView):
+    """Put a new version of the rules in force (administrator)."""
+
+    @extend_schema(request=PolicyEditInput, responses={201: PolicySerializer})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        data = checked(PolicyEditInput(data=request.data))
+        policy = edit_policy(
+            rules=data["rules"], options=data.get("options", {}), note=data["note"],
+            seen=data["seen"], by=api_user(request),
+        )  # fmt: skip
+        return Response(PolicySerializer(policy).data, status=201)
 
 
 class LimitList(ListAPIView[ApprovalLimit]):

@@ -7,7 +7,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from core.models import CURRENCY_CHOICES
+from core.errors import InputError
+from core.messages import msg
+from core.models import CURRENCY_CHOICES, Team
+from core.money import Money
 from planning import policies
 from planning.models import (
     ApprovalLimit,
@@ -64,7 +67,16 @@ class VoteSerializer(serializers.ModelSerializer[Vote]):
 
     class Meta:
         model = Vote
-        fields = ["voter", "principal", "decision", "reason", "at"]
+        fields = [
+            "voter",
+            "principal",
+            "decision",
+            "reason",
+            "at",
+            "cap_amount",
+            "cap_currency",
+            "order_by",
+        ]
 
 
 class StepSerializer(serializers.ModelSerializer[ApprovalStep]):
@@ -168,6 +180,16 @@ class DecideInput(serializers.Serializer[Any]):
     decision = serializers.ChoiceField(choices=Decision.choices)
     seen_hash = serializers.CharField()
     reason = serializers.CharField(required=False, allow_blank=True, default="")
+    cap_amount = serializers.DecimalField(18, 3, required=False, allow_null=True)
+    cap_currency = serializers.ChoiceField(choices=CURRENCY_CHOICES, required=False)
+    order_by = serializers.DateField(required=False, allow_null=True, default=None)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        amount, currency = attrs.pop("cap_amount", None), attrs.pop("cap_currency", "")
+        if amount is not None and not currency:
+            raise InputError("cap_currency", msg("Name the currency of the amount"))
+        attrs["cap"] = None if amount is None else Money(amount, currency)
+        return attrs
 
 
 class DelegationSerializer(serializers.ModelSerializer[Delegation]):
@@ -187,9 +209,13 @@ class DelegateInput(serializers.Serializer[Any]):
 
 
 class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
+    team: serializers.SlugRelatedField[Any] = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Team.objects.all(), required=False, allow_null=True
+    )
+
     class Meta:
         model = ApprovalRule
-        fields = ["group", "authority", "quorum", "above", "above_currency", "spend_kind", "residence",
+        fields = ["group", "authority", "quorum", "above", "above_currency", "spend_kind", "team", "residence",
                   "over_budget_only"]  # fmt: skip
 
 
@@ -199,7 +225,8 @@ class PolicySerializer(serializers.ModelSerializer[ApprovalPolicy]):
     class Meta:
         model = ApprovalPolicy
         fields = ["id", "preset", "active", "two_person_budget", "allow_over_budget", "block_stale_study",
-                  "reservation_days", "actual_tolerance", "rules"]  # fmt: skip
+                  "reservation_days", "actual_tolerance", "escalate_after_days", "loaded_at", "note",
+                  "rules"]  # fmt: skip
 
 
 class LimitInput(serializers.Serializer[Any]):
@@ -220,6 +247,24 @@ class LimitSerializer(serializers.ModelSerializer[ApprovalLimit]):
 
 class PresetInput(serializers.Serializer[Any]):
     preset = serializers.CharField()
+
+
+class PolicyOptionsInput(serializers.Serializer[Any]):
+    two_person_budget = serializers.BooleanField(required=False)
+    allow_over_budget = serializers.BooleanField(required=False)
+    block_stale_study = serializers.BooleanField(required=False)
+    reservation_days = serializers.IntegerField(required=False)
+    actual_tolerance = serializers.DecimalField(5, 4, required=False)
+    escalate_after_days = serializers.IntegerField(required=False)
+
+
+class PolicyEditInput(serializers.Serializer[Any]):
+    """`seen` is the id of the version that was read; options that are not given stay."""
+
+    seen = serializers.IntegerField()
+    note = serializers.CharField()
+    rules = RuleSerializer(many=True)
+    options = PolicyOptionsInput(required=False)
 
 
 class BalanceSerializer(serializers.Serializer[Balance]):

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from core.models import CURRENCY_CHOICES, AppendOnlyError, AppendOnlyQuerySet, Team, User
+from core.money import Money
 from planning.models.delegations import Delegation
 from planning.models.plans import SpendKind
 from planning.models.requests import RequestRevision, Residence
@@ -30,10 +31,12 @@ class Preset(models.TextChoices):
     SMALL_TEAM = "small_team", _("Small team")
     COMPANY = "company", _("Company")
     REGULATED = "regulated", _("Regulated")
+    CUSTOM = "custom", _("Own rules")
 
 
 class ApprovalPolicy(models.Model):
-    """A set of rules; one is in force."""
+    """One version of the rules; one is in force. A version is never changed: editing makes the next one, and a request
+    keeps the one under which it was submitted."""
 
     preset = models.CharField(_("preset"), max_length=12, choices=Preset.choices)
     active = models.BooleanField(_("in force"), default=False)
@@ -46,7 +49,15 @@ class ApprovalPolicy(models.Model):
     actual_tolerance = models.DecimalField(
         _("invoices may exceed the order by"), max_digits=5, decimal_places=4, default=0
     )
+    escalate_after_days = models.PositiveSmallIntegerField(
+        _("escalate after working days without a decision"), default=0,
+        help_text=_("0: never."),
+    )  # fmt: skip
     loaded_at = models.DateTimeField(default=timezone.now)
+    loaded_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    note = models.CharField(_("what changed"), max_length=300, blank=True)
 
     class Meta:
         verbose_name = _("approval policy")
@@ -59,7 +70,7 @@ class ApprovalPolicy(models.Model):
         ]
 
     def __str__(self) -> str:
-        return str(self.get_preset_display())
+        return f"{self.get_preset_display()} · {self.pk}"
 
 
 class ApprovalRule(models.Model):
@@ -135,6 +146,7 @@ class ApprovalStep(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
     opened_at = models.DateTimeField(null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
+    escalated_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("approval step")
@@ -165,6 +177,12 @@ class Vote(models.Model):
     reason = models.TextField(_("reason"), blank=True)
     content_hash = models.CharField(max_length=64)
     at = models.DateTimeField(default=timezone.now)
+    # Approval on a condition: up to an amount, and to be ordered by a day.
+    cap_amount = models.DecimalField(
+        _("up to"), max_digits=18, decimal_places=3, null=True, blank=True
+    )
+    cap_currency = models.CharField(max_length=3, choices=CURRENCY_CHOICES, blank=True)
+    order_by = models.DateField(_("to be ordered by"), null=True, blank=True)
 
     objects = AppendOnlyQuerySet.as_manager()
 
@@ -176,6 +194,11 @@ class Vote(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["step", "principal"], name="vote_once_per_principal"),
             models.UniqueConstraint(fields=["step", "voter"], name="vote_once_per_voter"),
+            models.CheckConstraint(
+                condition=Q(cap_amount=None, cap_currency="")
+                | (Q(cap_amount__gt=0) & ~Q(cap_currency="")),
+                name="vote_cap_currency",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -185,3 +208,8 @@ class Vote(models.Model):
         if self.pk is not None:
             raise AppendOnlyError("Votes are never changed")
         super().save(*args, **kwargs)
+
+    @property
+    def cap(self) -> Money | None:
+        """Up to which amount this vote agrees; None: the plan's."""
+        return None if self.cap_amount is None else Money(self.cap_amount, self.cap_currency)

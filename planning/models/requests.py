@@ -198,6 +198,9 @@ class RequestRevision(models.Model):
     submitted_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    policy = models.ForeignKey(  # the rules under which it was submitted
+        "planning.ApprovalPolicy", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
 
     # What a reader compares between revisions, and what the hash covers.
     CONTENT = (

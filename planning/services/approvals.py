@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Prefetch
@@ -14,6 +15,7 @@ from core.errors import DomainError, InputError, InvalidTransition, NotPermitted
 from core.exchange import convert
 from core.messages import Message, msg
 from core.models import User
+from core.money import Money
 from core.organisation import today
 from core.outbox import notify
 from planning import policies
@@ -24,8 +26,9 @@ from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.selectors.approvals import deciders, group_of, steps_with_facts
 from planning.selectors.budgets import Balance
+from planning.selectors.conditions import lowest
 from planning.services import budgets
-from planning.services.ledger import active_policy
+from planning.services.ledger import policy_of
 from planning.services.moves import move
 from planning.states import RequestStatus, StepStatus, StudyStatus
 
@@ -42,7 +45,7 @@ def start_review(*, request: CapacityRequest, by: User | None) -> None:
     """
     revision = request.current
     plan = PlanChoice.objects.get(revision=revision)
-    policy = active_policy()
+    policy = policy_of(revision)
     balance = budgets.reserve(request=request, plan=plan, by=by)
     rules = [
         rule
@@ -152,10 +155,18 @@ def void_for_revision(
 
 @transaction.atomic
 def decide(
-    *, step_id: int, decision: str, by: User, seen_hash: str, reason: str = ""
+    *,
+    step_id: int,
+    decision: str,
+    by: User,
+    seen_hash: str,
+    reason: str = "",
+    cap: Money | None = None,
+    order_by: date | None = None,
 ) -> ApprovalStep:
     """Cast the vote of `by` (or of the one they stand in for) on a pending step.
 
+    An approval may be given up to `cap` and on condition that it is ordered until `order_by`; orders are held to it.
     `seen_hash` is the hash of what was on the screen. The vote that completes the last group makes the reservation
     firm in the same transaction, so that of two racing for the last of a budget one succeeds.
 
@@ -188,9 +199,10 @@ def decide(
         raise InvalidTransition(msg("You have decided in this group of steps already."))
     if decision != Decision.APPROVE and not reason.strip():
         raise InputError("reason", msg("Give a reason"))
-    policy = active_policy()
+    policy = policy_of(revision)
     if decision == Decision.APPROVE:
         _check_study(revision, policy)
+    cap, order_by = _checked_conditions(decision, cap, order_by, revision)
 
     Vote.objects.create(
         step=step,
@@ -200,7 +212,14 @@ def decide(
         decision=decision,
         reason=reason.strip(),
         content_hash=step.content_hash,
+        cap_amount=cap.amount if cap else None,
+        cap_currency=cap.currency if cap else "",
+        order_by=order_by,
     )
+    conditions: dict[str, Any] = {
+        **({"cap": str(cap)} if cap else {}),
+        **({"order_by": order_by.isoformat()} if order_by else {}),
+    }
     record(
         f"approval_step.{decision}",
         on=step,
@@ -210,9 +229,10 @@ def decide(
         reason=reason,
         revision=revision.number,
         content_hash=step.content_hash,
+        **conditions,
     )
     if decision == Decision.APPROVE:
-        _approve(step, request, by=by, policy=policy, reason=reason)
+        _approve(step, request, by=by, policy=policy, reason=reason, cap=cap)
     elif decision == Decision.RETURN:
         _stop(step, request, StepStatus.RETURNED, RequestStatus.CHANGES_REQUESTED, by, reason)
     else:
@@ -257,8 +277,32 @@ def _check_study(revision: RequestRevision, policy: ApprovalPolicy) -> None:
         )
 
 
+def _checked_conditions(
+    decision: str, cap: Money | None, order_by: date | None, revision: RequestRevision
+) -> tuple[Money | None, date | None]:
+    """The conditions, rounded; raises InputError or MissingRate for what could not be held to."""
+    if (cap or order_by) and decision != Decision.APPROVE:
+        raise InputError("cap", msg("Only an approval can carry a condition"), value=decision)
+    if cap is not None:
+        if not cap.amount.is_finite() or cap.rounded().amount <= 0:
+            raise InputError(
+                "cap", msg("The amount must be above 0"), value=cap.amount, limit="> 0"
+            )
+        cap = cap.rounded()
+        convert(cap, revision.plan.base_currency, revision.plan.rate_date)
+    if order_by is not None and order_by < (day := today()):
+        raise InputError("order_by", msg("The day is past"), value=order_by, limit=day)
+    return cap, order_by
+
+
 def _approve(
-    step: ApprovalStep, request: CapacityRequest, *, by: User, policy: ApprovalPolicy, reason: str
+    step: ApprovalStep,
+    request: CapacityRequest,
+    *,
+    by: User,
+    policy: ApprovalPolicy,
+    reason: str,
+    cap: Money | None,
 ) -> None:
     steps = {other.pk: other for other in step.revision.steps.all()}
     votes = 1 + sum(vote.decision == Decision.APPROVE for vote in steps[step.pk].votes.all())
@@ -294,7 +338,11 @@ def _approve(
         revision=step.revision,
     )
     # Last: what comes after the lock on the budget is what all the other approvals wait for.
-    budgets.approve_amount(request=request, plan=plan, by=by, policy=policy, reason=reason)
+    caps = [vote.cap for other in steps.values() for vote in other.votes.all() if vote.cap]
+    budgets.approve_amount(
+        request=request, plan=plan, by=by, policy=policy, reason=reason,
+        cap=lowest([*caps, *([cap] if cap else [])], plan),
+    )  # fmt: skip
 
 
 def _stop(

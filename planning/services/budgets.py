@@ -11,8 +11,10 @@ from django.utils import timezone
 
 from core.audit import record
 from core.errors import StaleData
+from core.exchange import convert, rate_on
 from core.messages import msg
 from core.models import User
+from core.money import Money
 from core.organisation import organisation, quarter_at, today
 from core.outbox import notify
 from planning.models.approvals import ApprovalPolicy
@@ -103,8 +105,10 @@ def approve_amount(
     by: User | None,
     policy: ApprovalPolicy,
     reason: str = "",
+    cap: Money | None = None,
 ) -> None:
-    """Make the reservation firm against the budget of the quarter in which this happens, under the row's lock.
+    """Make the reservation firm against the budget of the quarter in which this happens, under the row's lock: the
+    plan's amount, or `cap` where less was granted.
 
     Call it last in the transaction: all approvals of one team and quarter wait for the one that holds this row, so
     nothing happens under it but to read the sums and to add the entries. Raises OverBudget unless the policy allows
@@ -116,7 +120,10 @@ def approve_amount(
         team=request.team, quarter=quarter_at(org=org), kind=plan.spend_kind, currency=org.currency
     )
     amount = plan_in(plan, target.currency)
-    rate = plan_rate(plan, target.currency, day)
+    original, rate = plan.money, plan_rate(plan, target.currency, day)
+    if cap is not None and (granted := convert(cap, target.currency, plan.rate_date)) < amount:
+        amount, original = granted, cap
+        rate = rate_on(cap.currency, target.currency, plan.rate_date)
     reserved = held(request, Bucket.RESERVED)
     # --- from here on the row is locked
     budgets = lock_budgets([target.pk, *reserved])
@@ -142,7 +149,7 @@ def approve_amount(
                 source=f"request:{request.pk}",
                 revision=request.revision_number,
                 request=request,
-                original=plan.money,
+                original=original,
                 rate=rate,
                 by=by,
                 reason=reason,

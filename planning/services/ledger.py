@@ -24,7 +24,7 @@ from planning import policies
 from planning.models.approvals import ApprovalPolicy
 from planning.models.budgets import Budget, LedgerEntry
 from planning.models.plans import PlanChoice
-from planning.models.requests import CapacityRequest
+from planning.models.requests import CapacityRequest, RequestRevision
 from planning.selectors.budgets import held
 
 
@@ -169,9 +169,19 @@ def plan_rate(plan: PlanChoice, currency: str, day: date | None = None) -> Excha
     return rate_on(plan.currency, currency, day or today())
 
 
+def policy_in_force() -> ApprovalPolicy | None:
+    """The newest rules; None before any were loaded."""
+    return ApprovalPolicy.objects.filter(active=True).first()
+
+
+def policy_of(revision: RequestRevision) -> ApprovalPolicy:
+    """The rules under which a revision was submitted; those in force where none were then."""
+    return revision.policy or active_policy()
+
+
 def active_policy() -> ApprovalPolicy:
     """The policy in force. Raises DomainError when none was loaded."""
-    policy = ApprovalPolicy.objects.filter(active=True).first()
+    policy = policy_in_force()
     if policy is None:
         raise DomainError(
             msg("No approval policy is in force. Run: manage.py load_policies --preset small_team")

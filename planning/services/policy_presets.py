@@ -17,10 +17,11 @@ from core.models import User
 from core.money import Money
 from core.organisation import organisation, today
 from planning import policies
-from planning.models.approvals import ApprovalPolicy, ApprovalRule, Preset
+from planning.models.approvals import ApprovalPolicy, ApprovalRule
 
 PRESETS = Path(__file__).resolve().parent.parent / "data" / "policies.json"
-OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days")
+OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days",
+           "escalate_after_days")  # fmt: skip
 
 
 @transaction.atomic
@@ -31,14 +32,15 @@ def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
     """
     if by is not None and not policies.can_load_policy(by):
         raise NotPermitted()
-    if preset not in Preset.values:
+    presets = json.loads(PRESETS.read_text(encoding="utf-8"))
+    if preset not in presets:
         raise InputError(
             "preset",
             msg("%(value)s is no preset", value=preset),
             value=preset,
-            limit=", ".join(Preset.values),
+            limit=", ".join(presets),
         )
-    wanted = json.loads(PRESETS.read_text(encoding="utf-8"))[preset]
+    wanted = presets[preset]
     rules = [_rule(row) for row in wanted["rules"]]
     options = {name: wanted[name] for name in OPTIONS}
     options["actual_tolerance"] = Decimal(wanted["actual_tolerance"])
@@ -48,7 +50,7 @@ def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
     if current is not None:
         current.active = False
         current.save(update_fields=["active"])
-    policy = ApprovalPolicy.objects.create(preset=preset, active=True, **options)
+    policy = ApprovalPolicy.objects.create(preset=preset, active=True, loaded_by=by, **options)
     ApprovalRule.objects.bulk_create(ApprovalRule(policy=policy, **rule) for rule in rules)
     record(
         "approval_policy.loaded",

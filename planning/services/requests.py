@@ -23,6 +23,7 @@ from planning.models.templates import Relation, RequestLink
 from planning.selectors.approvals import differences
 from planning.selectors.budgets import held
 from planning.services import approvals, budgets, studies
+from planning.services.ledger import policy_in_force
 from planning.services.moves import lock_request, move, touch
 from planning.services.request_content import (
     TERMS,
@@ -144,6 +145,7 @@ def submit_request(*, request_id: int, by: User, version: int | None = None) -> 
     revision = request.current
     _ready_to_submit(request, revision)
     revision.submitted_at, revision.submitted_by = timezone.now(), by
+    revision.policy = policy_in_force()
     revision.save()
     revision.authors.add(by)
     move(

@@ -12,22 +12,29 @@ from core.errors import DomainError, InputError, NotPermitted
 from core.messages import msg
 from core.models import User
 from core.money import Money, round_amount
-from core.organisation import quarter_at
+from core.organisation import quarter_at, today
 from planning import policies
 from planning.models.budgets import Bucket, Budget, EntryKind, LedgerEntry
 from planning.models.plans import PlanChoice, SpendKind
 from planning.models.requests import CapacityRequest
 from planning.selectors.budgets import balance
+from planning.selectors.conditions import conditions
 from planning.services.ledger import (
-    active_policy,
     budget_for,
     in_currency,
     lock_standing,
     over_budget,
+    policy_of,
     post,
 )
 from planning.services.moves import lock_request
 from planning.states import RequestStatus
+
+
+class ConditionBroken(DomainError):
+    """The approval was given on a condition that this order would not keep."""
+
+    code = "condition_broken"
 
 
 @transaction.atomic
@@ -37,7 +44,7 @@ def commit(
     """Commit an order (or the signed change of one: same `source`, next `revision`) to this quarter's budget.
 
     The firm reservation is used up first; where it stands in an earlier quarter, its money is carried over with it.
-    Raises OverBudget, AlreadyPosted, InvalidTransition (not approved) or NotPermitted.
+    Raises OverBudget, ConditionBroken, AlreadyPosted, InvalidTransition (not approved) or NotPermitted.
     """
     request = lock_request(request_id)
     plan = _plan_of(request)
@@ -50,6 +57,7 @@ def commit(
     firm, ordered = standing[Bucket.APPROVED], standing[Bucket.COMMITTED]
     budget = budgets[budget.pk]
     due, rate = in_currency(amount, budget.currency)
+    _hold_to_conditions(request, plan, amount)
     if due.amount == 0:
         raise InputError("amount", msg("The amount of an order must not be 0"), value=amount.amount)
     if due.amount < 0 and -due.amount > sum(ordered.values(), Decimal(0)):
@@ -208,7 +216,9 @@ def post_actual(
     target = budgets[min((pk for found in standing.values() for pk in found), default=home.pk)]
     spent, rate = in_currency(amount, target.currency)
     promised, before = _promised(request, buckets, target.currency)
-    ceiling = round_amount(promised * (1 + active_policy().actual_tolerance), target.currency)
+    ceiling = round_amount(
+        promised * (1 + policy_of(plan.revision).actual_tolerance), target.currency
+    )
     if before + spent.amount > ceiling:
         raise InputError(
             "amount",
@@ -262,10 +272,38 @@ def _total(entries: QuerySet[LedgerEntry], currency: str) -> Decimal:
     )
 
 
+def _hold_to_conditions(request: CapacityRequest, plan: PlanChoice, amount: Money) -> None:
+    """An approval up to an amount, or to be ordered by a day, binds the orders: the sum of all of them."""
+    if amount.amount <= 0:
+        return
+    found = conditions(plan.revision)
+    if found.order_by is not None and today() > found.order_by:
+        raise ConditionBroken(
+            msg("%(request)s was approved to be ordered until %(day)s",
+                request=str(request), day=found.order_by.isoformat())
+        )  # fmt: skip
+    if found.cap is None:
+        return
+    entries: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(
+        request=request, bucket__in=[Bucket.COMMITTED, Bucket.ACTUAL]
+    )
+    ordered = _total(entries, found.cap.currency)
+    after = Money(ordered, found.cap.currency) + in_currency(amount, found.cap.currency)[0]
+    if found.cap < after:
+        raise ConditionBroken(
+            msg("%(request)s was approved up to %(cap)s; with this, %(sum)s would be ordered",
+                request=str(request), cap=str(found.cap), sum=str(after))
+        )  # fmt: skip
+
+
 def _plan_of(request: CapacityRequest) -> PlanChoice:
-    plan = PlanChoice.objects.filter(
-        revision__request=request, revision__number=request.revision_number
-    ).first()
+    plan = (
+        PlanChoice.objects.filter(
+            revision__request=request, revision__number=request.revision_number
+        )
+        .select_related("revision__policy")
+        .first()
+    )
     if plan is None:
         raise DomainError(msg("%(request)s has no chosen plan", request=str(request)))
     return plan

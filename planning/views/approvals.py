@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
@@ -9,12 +10,22 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from core.errors import InputError
+from core.errors import InputError, StaleData
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.organisation import organisation, quarter_at, today
+from core.policies import require
 from planning import policies
-from planning.forms.approvals import DecisionForm, DelegationForm, LimitForm, PresetForm
+from planning.forms.approvals import (
+    DecisionForm,
+    DelegationForm,
+    LimitForm,
+    PolicyOptionsForm,
+    PresetForm,
+    RuleFormSet,
+    given_rules,
+    rules_of,
+)
 from planning.models import (
     ApprovalLimit,
     ApprovalPolicy,
@@ -26,6 +37,7 @@ from planning.selectors.approvals import inbox
 from planning.selectors.budgets import effects
 from planning.services import approvals
 from planning.services.limits import set_limit
+from planning.services.policy_edit import OPTIONS, edit_policy
 from planning.services.policy_presets import load_policy
 
 
@@ -57,8 +69,15 @@ def approval_decide(request: SignedInRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("Your decision was recorded."))
     else:
-        messages.error(request, _("The decision could not be read. Try again from this page."))
+        _say_form(request, form)
     return redirect("request-detail", pk=step.revision.request_id)
+
+
+def _say_form(request: SignedInRequest, form: forms.BaseForm) -> None:
+    for field, errors in form.errors.items():
+        label = form.fields[field].label if field in form.fields else ""
+        text = " ".join(str(error) for error in errors)
+        messages.error(request, f"{label or ''}: {text}".strip(": "))
 
 
 def delegation_list(request: SignedInRequest) -> HttpResponse:
@@ -114,6 +133,7 @@ def policy_list(request: SignedInRequest) -> HttpResponse:
     active = ApprovalPolicy.objects.prefetch_related("rules__team").filter(active=True).first()
     context = {
         "policy": active,
+        "versions": ApprovalPolicy.objects.select_related("loaded_by").order_by("-pk")[:50],
         "form": PresetForm(initial={"preset": active.preset} if active else None),
         "may_load": policies.can_load_policy(request.user),
         "limit_form": LimitForm(initial={"currency": organisation().currency}),
@@ -130,7 +150,47 @@ def limit_set(request: SignedInRequest) -> HttpResponse:
         set_limit(by=request.user, **form.cleaned_data)
         messages.success(request, _("The limit was set."))
     else:
-        for field, errors in form.errors.items():
-            text = " ".join(str(error) for error in errors)
-            messages.error(request, f"{form.fields[field].label}: {text}")
+        _say_form(request, form)
     return redirect("policy-list")
+
+
+@require_safe
+def policy_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One version of the rules, as it was."""
+    policy = get_object_or_404(ApprovalPolicy.objects.prefetch_related("rules__team"), pk=pk)
+    return render(request, "planning/policy_detail.html", {"policy": policy})
+
+
+def policy_edit(request: SignedInRequest) -> HttpResponse:
+    """The rules in a form; saving makes the next version (administrator)."""
+    require(policies.can_load_policy(request.user))
+    policy = ApprovalPolicy.objects.prefetch_related("rules").filter(active=True).first()
+    formset = RuleFormSet(
+        request.POST or None, initial=rules_of(policy) if policy else [], prefix="rules"
+    )
+    form = PolicyOptionsForm(request.POST or None, instance=policy, initial={"note": ""})
+    status = 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid() and formset.is_valid():
+            seen = request.POST.get("version", "")
+            try:
+                edit_policy(
+                    rules=given_rules(formset),
+                    options={name: form.cleaned_data[name] for name in OPTIONS},
+                    note=form.cleaned_data["note"],
+                    by=request.user,
+                    seen=int(seen) if seen.isdecimal() else None,
+                )
+            except InputError as error:
+                refuse(form, error)
+            except StaleData as error:
+                form.add_error(None, error.message.render(_))
+                status = 409
+            else:
+                messages.success(request, _("The new version is in force. Requests keep theirs."))
+                return redirect("policy-list")
+    if policy is not None:
+        policy.refresh_from_db()  # a refused form has put its values on the row
+    context = {"form": form, "formset": formset, "policy": policy}
+    return render(request, "planning/policy_edit.html", context, status=status)

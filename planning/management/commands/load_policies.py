@@ -14,7 +14,8 @@ class Command(BaseCommand):
     help = "Put a preset of approval rules in force. Safe to run again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--preset", choices=Preset.values, default=Preset.SMALL_TEAM)
+        presets = [name for name in Preset.values if name != Preset.CUSTOM]
+        parser.add_argument("--preset", choices=presets, default=Preset.SMALL_TEAM)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
