@@ -183,10 +183,40 @@ def accelerator_names() -> dict[str, str]:
 
 
 def accelerator_slug(name: str) -> str | None:
-    """Slug of the card that benchmarks, clouds and people call `name`; None when it is not known."""
+    """Slug of the card that benchmarks, clouds and people call `name`; None when it is not known.
+
+    Memory in the name ("NVIDIA H100 80GB HBM3", "L40S-48GB") may be more than the catalogue's name says: then the
+    rest of the name decides, and the memory must agree.
+    """
     if name in accelerators():
         return name
-    return accelerator_names().get(fold(name))
+    known = accelerator_names()
+    return known.get(fold(name)) or _by_memory(name)
+
+
+_MEMORY_WORD = re.compile(r"(\d+(?:gb|gib|g)|hbm\d?e?|gddr\d?x?)")
+_FORM_WORD = re.compile(r"(sxm\d?|oam|hgx|tensor|core|gpu)")
+_MEMORY_SLACK = 0.1  # makers, clouds and drivers round differently
+
+
+def _by_memory(name: str) -> str | None:
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    memory = [word for word in words if _MEMORY_WORD.fullmatch(word)]
+    sizes = [float(re.sub(r"\D", "", word)) for word in memory if word[0].isdigit()]
+    rest = [word for word in words if word not in memory]
+    short = [word for word in rest if not _FORM_WORD.fullmatch(word)]
+    for kept in (rest, short):
+        core = fold(" ".join(kept))
+        if not core:
+            continue
+        slug = accelerator_names().get(core)
+        family = [slug] if slug else []
+        family += [s for folded, s in accelerator_names().items() if folded.startswith(core)]
+        for one in dict.fromkeys(family if sizes else family[:1] if slug else []):
+            held = accelerators()[one]["hbm_bytes"] / 1e9
+            if not sizes or abs(held / sizes[0] - 1.0) <= _MEMORY_SLACK:
+                return one
+    return None
 
 
 @cache

@@ -6,6 +6,7 @@ Symbols: L layers, h hidden, a heads, k key/value heads, d head_dim, f feed-forw
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 
 from core.errors import InputError
@@ -196,6 +197,8 @@ def validate(architecture: Architecture) -> Architecture:
     sizes |= {"head_dim": a.head_dim, "vocab": a.vocab}
     for field, value in sizes.items():
         _positive(field, value)
+        if value > LARGEST[field]:
+            raise _above(field, value, LARGEST[field])
     if dense_mlp_layers(a):
         _positive("ffn", a.ffn)
     if a.heads % a.kv_heads:
@@ -248,6 +251,23 @@ def _positive(field: str, value: int) -> None:
         raise _below(field, value, 1)
 
 
+# Beyond what any published shape reaches by a wide margin: a slip of the keyboard, not a model.
+LARGEST = {
+    "layers": 10_000, "hidden": 1_000_000, "heads": 100_000, "kv_heads": 100_000, "head_dim": 100_000,
+    "vocab": 100_000_000,
+}  # fmt: skip
+
+
+def _above(field: str, value: float, limit: float) -> InputError:
+    text = msg(
+        "%(field)s is %(value)s; it must be at most %(limit)s",
+        field=field,
+        value=value,
+        limit=limit,
+    )
+    return InputError(field, text, value=value, limit=limit)
+
+
 def _below(field: str, value: float, limit: float) -> InputError:
     text = msg(
         "%(field)s is %(value)s; it must be at least %(limit)s",
@@ -274,6 +294,27 @@ def _within(field: str, value: int, low: int, high: int) -> None:
 _TYPICAL_VOCAB = 128_256
 _TYPICAL_HEAD_DIM = 128
 _TYPICAL_ASPECT = 110.0  # hidden / layers, between 128 at 8 B and 102 at 70 B
+
+
+_NAMED_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
+_NAMED_ACTIVE = re.compile(r"(?<![a-z0-9])a(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
+_NAMED_EXPERTS = re.compile(r"(?<![a-z0-9])(\d+)x(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
+
+
+def count_from_name(name: str) -> tuple[float, float | None] | None:
+    """(total, active) parameters that a model's name states: "Falcon-180B", "Qwen3-30B-A3B", "Mixtral-8x7B"; None where
+    it states none. Of "8x7B" the experts share attention: about 0.83 of the product, two of them active."""
+    experts = _NAMED_EXPERTS.search(name)
+    if experts:
+        number, size = int(experts.group(1)), float(experts.group(2)) * 1e9
+        return 0.83 * number * size, 0.83 * 2 * size + 0.15 * size
+    told = _NAMED_SIZE.search(name)
+    if told is None:
+        return None
+    active = _NAMED_ACTIVE.search(name)
+    scale = 1e9 if told.group(2).lower() == "b" else 1e6
+    total = float(told.group(1)) * scale
+    return total, float(active.group(1)) * 1e9 if active else None
 
 
 def architecture_from_count(

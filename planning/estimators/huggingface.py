@@ -143,7 +143,7 @@ class _Reader:
                 text = msg(
                     "%(field)s is %(value)s; it must be a whole number", field=key, value=str(value)
                 )
-                raise InputError(key, text, value=value)
+                raise InputError(key, text, value=value, limit="whole number")
             return int(value)
         return None
 
@@ -277,11 +277,25 @@ class _Reader:
             q_latent=self.optional("q_lora_rank") or 0,
             nope_dim=self.optional("qk_nope_head_dim") or 128,
             v_dim=self.optional("v_head_dim") or 128,
+            index_topk=self.optional("index_topk") or 0,
+            index_heads=self.optional("index_n_heads") or 0,
+            index_dim=self.optional("index_head_dim") or 0,
         )
 
     def _experts(self, layers: int) -> MixtureOfExperts | None:
         experts = self.optional(*_EXPERTS)
-        if experts is None or experts <= 1:
+        if experts is None or experts == 1:
+            return None
+        if experts < 0 or (experts == 0 and (self.optional(*_TOP_K) or 0) > 0):
+            field = next(key for key in _EXPERTS if self.config.get(key) is not None)
+            text = msg(
+                "%(field)s is %(value)s; it must be at least %(limit)s",
+                field=field,
+                value=experts,
+                limit=1,
+            )
+            raise InputError(field, text, value=experts, limit=1)
+        if experts == 0:  # dense, and said so
             return None
         dense, every = self._sparse_layout(layers)
         width = self.optional("moe_intermediate_size", "expert_ffn_hidden_size") or self.required(
@@ -346,7 +360,15 @@ class _Reader:
         kinds = self.listed("layer_types")
         chunk = self.optional("attention_chunk_size")
         window = self.optional("sliding_window", "attention_window_size") or chunk
-        if window is None or window <= 0 or self.config.get("use_sliding_window") is False:
+        if window is not None and window < 0:
+            text = msg(
+                "%(field)s is %(value)s; it must be at least %(limit)s",
+                field="sliding_window",
+                value=window,
+                limit=0,
+            )
+            raise InputError("sliding_window", text, value=window, limit=0)
+        if not window or self.config.get("use_sliding_window") is False:
             return None, 0
         if kinds:
             sliding = sum("sliding" in str(kind) or "chunked" in str(kind) for kind in kinds)

@@ -43,9 +43,18 @@ def kv_sequence_bytes(c: Candidates, context: Floats) -> Floats:
     """Cache of one sequence at `context` tokens on one accelerator that serves it. [B]"""
     s = c.shape
     elements = s.kv_full * context + s.kv_windowed * np.minimum(context, s.window)
-    growing = elements * c.kv_element_bytes / kv_split(c)
+    growing = elements * c.kv_element_bytes / kv_split(c) + s.index_bytes * context
     constant = s.state * 2.0 / c.tensor_parallel  # recurrent state stays in 16 bits
     return (growing + constant) * stage_layers(c)
+
+
+def kv_read_bytes(c: Candidates, context: Floats) -> Floats:
+    """What a sequence's next token reads of its cache: with an indexer all of its keys and the tokens it picks. [B]"""
+    s = c.shape
+    unread = s.kv_full * np.maximum(context - s.picked, 0.0)
+    return kv_sequence_bytes(c, context) - unread * c.kv_element_bytes / kv_split(c) * stage_layers(
+        c
+    )
 
 
 def reserve_bytes(c: Candidates, k: Constants) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from planning.estimators.inference_candidates import Candidates
 from planning.estimators.inference_constants import Constants
-from planning.estimators.inference_memory import expert_ranks, kv_sequence_bytes, stage_layers
+from planning.estimators.inference_memory import expert_ranks, kv_read_bytes, stage_layers
 from planning.estimators.inference_tables import COMPUTE_CLASSES, Floats
 from planning.estimators.precision import ENGINES
 
@@ -142,19 +142,22 @@ def step_time(
     )  # the busiest rank waits for none
     experts = np.where(s.routed > 0, experts * uneven, 0.0)
 
-    cache_bytes = kv_sequence_bytes(c, context) * sequences / adp
-    seen = s.attention_full * context + s.attention_windowed * np.minimum(context, s.window)
-    cache_flops = seen * share / tp * sequences / adp
+    cache_bytes = kv_read_bytes(c, context) * sequences / adp
+    seen = s.attention_full * np.minimum(context, s.picked)
+    seen = seen + s.attention_windowed * np.minimum(context, s.window)
+    cache_flops = (seen / tp + s.index_flops * context) * share * sequences / adp
     cache = np.maximum(cache_bytes / r.cache_bandwidth, cache_flops / r.attention)
 
     mean = np.where(s.causal > 0, c.input_tokens / 2.0, c.input_tokens)
-    seen = s.attention_full * mean + s.attention_windowed * np.minimum(mean, s.window)
-    prefill_flops = seen * share / tp * (prefill / pp) / adp
+    seen = s.attention_prefill * np.minimum(mean, s.picked)
+    seen = seen + s.attention_windowed * np.minimum(mean, s.window)
+    prefill_flops = (seen / tp + s.index_flops * mean) * share * (prefill / pp) / adp
     prefill_attention = prefill_flops / r.attention
 
     overhead_layers = s.layers * share * (r.layer + s.latent * k["layer.latent"])
     overhead_layers = overhead_layers + s.sparse_layers * share * r.expert_layer
     overhead_layers = overhead_layers + s.linear_layers * share * k["layer.state"]
+    overhead_layers = overhead_layers + s.index_layers * share * k["layer.index"]
     overhead = overhead_layers + r.step / pp + r.sequence * sequences / adp
     return StepTime(
         dense=dense * pp,

@@ -62,6 +62,11 @@ class ShapeTable(_Table):
     state: Floats  # constant elements per sequence
     attention_full: Floats  # FLOPs per token and token seen, full layers
     attention_windowed: Floats
+    attention_prefill: Floats  # the same as attention_full for input tokens: MLA is expanded there
+    picked: Floats  # tokens that an indexer leaves to attention, inf: no indexer
+    index_bytes: Floats  # of the indexer's keys, per token over all layers [B]
+    index_flops: Floats  # of the indexer, per token and token seen
+    index_layers: Floats
     latent: Floats  # 1 for MLA: the cache cannot be split over tensor-parallel ranks
     causal: Floats
 
@@ -77,10 +82,12 @@ def _shape_row(a: Architecture) -> dict[str, float]:
     layers = attention_layers(a)
     sliding = min(a.sliding_layers, layers) if a.sliding_window is not None else 0
     per_layer = kv_elements_per_layer(a)
+    index = a.mla if a.mla is not None and a.mla.index_topk else None
     if a.mla is not None:  # absorbed form: scores over latent and rope, values over the latent
         width = 2.0 * a.heads * (2 * a.mla.kv_latent + a.mla.rope_dim)
+        expanded = 2.0 * a.heads * (a.mla.nope_dim + a.mla.rope_dim + a.mla.v_dim)
     else:
-        width = 4.0 * a.heads * a.head_dim
+        width = expanded = 4.0 * a.heads * a.head_dim
     moe = a.moe
     head = float(a.vocab * a.hidden) if a.causal else 0.0
     return {
@@ -105,6 +112,11 @@ def _shape_row(a: Architecture) -> dict[str, float]:
         "state": a.linear_layers * (a.state_space.state_elements if a.state_space else 0.0),
         "attention_full": (layers - sliding) * width,
         "attention_windowed": sliding * width,
+        "attention_prefill": (layers - sliding) * expanded,
+        "picked": float(index.index_topk) if index else np.inf,
+        "index_bytes": layers * (index.index_dim + 4.0) if index else 0.0,  # an FP32 scale a key
+        "index_flops": 2.0 * layers * index.index_heads * index.index_dim if index else 0.0,
+        "index_layers": float(layers) if index else 0.0,
         "latent": float(a.mla is not None),
         "causal": float(a.causal),
     }

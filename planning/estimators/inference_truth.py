@@ -14,7 +14,11 @@ from typing import Any
 import numpy as np
 
 from core.errors import DomainError, InputError
-from planning.estimators.architecture import architecture_from_count, validate
+from planning.estimators.architecture import (
+    architecture_from_count,
+    count_from_name,
+    validate,
+)
 from planning.estimators.inference_candidates import (
     Candidates,
     candidates,
@@ -24,9 +28,9 @@ from planning.estimators.inference_candidates import (
 )
 from planning.estimators.precision import (
     KV_BYTES,
-    WEIGHT_FORMATS,
     compute_rate,
     default_kv_dtype,
+    usual_dtype,
 )
 from planning.estimators.types import (
     Accelerator,
@@ -59,6 +63,8 @@ _FLOOD_REQUESTS = {
 }
 
 
+USUAL_HEAD = 128  # size of an attention head
+USUAL_INPUT, USUAL_OUTPUT = 1024.0, 256.0  # tokens of a request, where a row tells none
 SERVER_SHARE = 0.85  # of the offline rate, under a latency bound (MLPerf: 0.77 to 0.97)
 _SUMMARY_LENGTHS = {
     "gptj6b": (924.0, 69.0),
@@ -107,24 +113,34 @@ def find_architecture(row: Row, resolve: ResolveArchitecture) -> Architecture:
     try:
         return _with_known_mixer(resolve(name))
     except DomainError:
-        given = row.get("arch")
-    if not isinstance(given, Mapping):
-        raise UnreadableRow("no shape")
+        given = part_of(row, "arch")
     try:
         return _shape_of(given, name)
+    except UnreadableRow:
+        raise
     except InputError as error:
+        total = number(given.get("params_total"))
+        if total is not None:  # a slip in the shape; the size still says most
+            return architecture_from_count(
+                total, active=number(given.get("params_active")), name=name
+            )
         raise UnreadableRow(f"impossible shape: {error.field}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise UnreadableRow("unreadable shape") from error
 
 
 def _shape_of(given: Mapping[str, Any], name: str) -> Architecture:
-    total = number(given.get("params_total"))
+    total, active = number(given.get("params_total")), number(given.get("params_active"))
     if not number(given.get("layers")) or not number(given.get("hidden")):
+        named = count_from_name(name) if total is None else None
+        if named is not None:
+            total, active = named[0], active or named[1]
         if total is None or given.get("flops_per_sample") is not None:
             raise UnreadableRow("no shape")
-        return architecture_from_count(total, active=number(given.get("params_active")), name=name)
-    layers, hidden, heads = int(given["layers"]), int(given["hidden"]), int(given.get("heads") or 1)
+        return architecture_from_count(total, active=active, name=name)
+    layers, hidden = int(given["layers"]), int(given["hidden"])
+    usual = max(hidden // int(given.get("head_dim") or USUAL_HEAD), 1)
+    heads = int(given.get("heads") or usual)
     shape = Architecture(
         name=name,
         layers=layers,
@@ -135,7 +151,7 @@ def _shape_of(given: Mapping[str, Any], name: str) -> Architecture:
         ffn=int(given.get("ffn") or 4 * hidden),
         vocab=int(given.get("vocab") or 32_000),
         gated=bool(given.get("gated", True)),
-        moe=_experts_of(given.get("moe"), layers),
+        moe=_experts_of(given, layers, hidden),
         mla=_latent_of(given.get("mla")),
         params_total=total,
         params_active=number(given.get("params_active")),
@@ -144,23 +160,33 @@ def _shape_of(given: Mapping[str, Any], name: str) -> Architecture:
     return validate(_with_known_mixer(shape))
 
 
-def _experts_of(given: Any, layers: int) -> MixtureOfExperts | None:
-    if not isinstance(given, Mapping):
+def _experts_of(shape: Mapping[str, Any], layers: int, hidden: int) -> MixtureOfExperts | None:
+    given = shape.get("moe")
+    if not isinstance(given, Mapping) or not number(given.get("experts")):
         return None
-    sparse = int(given.get("moe_layers") or layers)
+    sparse = whole(given.get("moe_layers"), layers)
     every = layers // sparse if sparse and layers % sparse == 0 else 1
+    experts = whole(given["experts"], 1)
+    width = number(given.get("expert_ffn"))
+    if width is None:  # nearly all parameters of a sparse model are its experts'
+        total = number(shape.get("params_total"))
+        width = number(shape.get("ffn")) or 4.0 * hidden
+        if total is not None:
+            width = 0.95 * total / (3.0 * hidden * experts * sparse)
     return MixtureOfExperts(
-        experts=int(given["experts"]),
-        top_k=int(given.get("top_k") or given.get("experts_per_token") or 1),
-        expert_ffn=int(given["expert_ffn"]),
-        shared_experts=int(given.get("shared_experts") or 0),
-        shared_ffn=int(given.get("shared_ffn") or 0),
+        experts=experts,
+        top_k=whole(given.get("top_k") or given.get("experts_per_token"), 1),
+        expert_ffn=max(round(width), 1),
+        shared_experts=int(number(given.get("shared_experts")) or 0),
+        shared_ffn=int(number(given.get("shared_ffn")) or 0),
         dense_layers=layers - sparse if every == 1 else 0,
         every=every,
     )
 
 
 def _latent_of(given: Any) -> LatentAttention | None:
+    if given is True:
+        given = {}
     if not isinstance(given, Mapping):
         return None
     return LatentAttention(
@@ -169,6 +195,9 @@ def _latent_of(given: Any) -> LatentAttention | None:
         q_latent=int(given.get("q_lora") or given.get("q_lora_rank") or 1536),
         nope_dim=int(given.get("qk_nope") or given.get("qk_nope_head_dim") or 128),
         v_dim=int(given.get("v") or given.get("v_head_dim") or 128),
+        index_topk=int(given.get("index_topk") or 0),
+        index_heads=int(given.get("index_n_heads") or 0),
+        index_dim=int(given.get("index_head_dim") or 0),
     )
 
 
@@ -209,8 +238,7 @@ def read_case(
     output_tokens = number(workload.get("output_len")) or usual[1]
     if output_tokens is None and "ttft" in str(row.get("row_class")):
         output_tokens = 1.0  # only the first token was timed
-    if input_tokens is None or output_tokens is None:
-        raise UnreadableRow("no input or output length")
+    input_tokens, output_tokens = input_tokens or USUAL_INPUT, output_tokens or USUAL_OUTPUT
     tp, pp = whole(hardware.get("tp"), 1), whole(hardware.get("pp"), 1)
     adp = whole(workload.get("attention_dp"), 1)
     ep = whole(workload.get("moe_ep"), 1)
@@ -229,6 +257,8 @@ def read_case(
         ep, adp, tp = tp, tp, 1  # its published tables run sparse models with attention-DP and EP
     requests = math.inf
     concurrency = number(workload.get("concurrency"))
+    if concurrency is None and is_static(row):
+        concurrency = 1.0
     if concurrency is None and "perf-overview" in str(row.get("source")):
         requests = float(_FLOOD_REQUESTS.get((int(input_tokens), int(output_tokens)), math.inf))
     return Case(
@@ -250,6 +280,13 @@ def read_case(
     )
 
 
+def is_static(row: Row) -> bool:
+    """Whether the row was measured inside the engine: all requests begin together, and no server stands before it."""
+    workload = row.get("workload")
+    static = isinstance(workload, Mapping) and workload.get("batching") == "static"
+    return static or row.get("row_class") in ("llm-bs1", "llm-ttft-bs1")
+
+
 def engine_family(engine: Mapping[str, Any]) -> str:
     """TensorRT-LLM changed its runtime from C++ to PyTorch with 0.19; the two schedule differently."""
     name, version = str(engine.get("name") or "").lower(), str(engine.get("version") or "")
@@ -265,15 +302,22 @@ def engine_family(engine: Mapping[str, Any]) -> str:
 
 
 def _precisions(given: Mapping[str, Any], engine: str) -> tuple[str, str]:
-    weights = str(given.get("weights") or "fp16").lower()
-    if weights not in WEIGHT_FORMATS:
-        raise UnreadableRow(f"unknown precision: {weights}")
-    kv = str(given.get("kv") or "unknown").lower()
+    weights = weights_of(given)
+    kv = usual_dtype(str(given.get("kv") or ""))
     return weights, kv if kv in KV_BYTES else default_kv_dtype(weights, engine)
 
 
+def weights_of(given: Mapping[str, Any]) -> str:
+    """The weights' data type, 16 bits when none is told. Raises :class:`UnreadableRow` for one that is not known."""
+    told = str(given.get("weights") or "fp16").lower()
+    found = usual_dtype(told)
+    if found is None:
+        raise UnreadableRow(f"unknown precision: {told}")
+    return found
+
+
 def _known_kv(row: Row) -> bool:
-    return str(part_of(row, "precision").get("kv")).lower() in KV_BYTES
+    return usual_dtype(str(part_of(row, "precision").get("kv") or "")) in KV_BYTES
 
 
 def part_of(row: Row, key: str) -> Mapping[str, Any]:

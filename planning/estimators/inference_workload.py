@@ -134,6 +134,8 @@ def checked(
             limit=limit,
         )
         raise InputError("input_tokens", text, value=total, limit=limit)
+    if limit is not None and w.output_tokens_p99 is not None:
+        _between("output_tokens_p99", w.output_tokens_p99, w.output_tokens, limit - w.input_tokens)
     weight_format(w.weights_dtype)
     kv_bytes(w.cache_dtype)
     check_engine(w.engine)

@@ -20,7 +20,7 @@ from planning.estimators.training_candidates import (
     stack,
 )
 from planning.estimators.training_constants import TrainingConstants, training_constants
-from planning.estimators.training_memory import training_memory
+from planning.estimators.training_memory import memory_bounds, training_memory
 from planning.estimators.training_time import training_time
 from planning.estimators.training_workload import Layout, Recipe
 from planning.estimators.types import InfeasibleError
@@ -70,6 +70,9 @@ class LayoutSearch:
     too_large: int
     least_memory: RankedLayout  # legal, whether it fits or not
     reasons: tuple[Message, ...]
+    price_of_room: Message | None = (
+        None  # what a layout whose P90 fits costs against the fastest that only may fit
+    )
 
 
 def evaluate_candidates(
@@ -92,13 +95,13 @@ def evaluate_candidates(
     Returns
     -------
     dict
-        ``memory`` [B], ``step_time`` [s], ``rate`` [tokens/s of all accelerators], ``mfu`` [1], ``fits`` [0 or 1],
-        each of shape (n,).
+        ``memory`` [B], ``step_time`` [s], ``rate`` [tokens/s of all accelerators], ``mfu`` [1], ``fits`` and ``sure``
+        [0 or 1: the P50, the P90 of memory is held], each of shape (n,).
     """
     constants = constants or training_constants()
     base = stack(rows)
     size = len(index)
-    out = {name: np.empty(size) for name in ("memory", "step_time", "rate", "mfu", "fits")}
+    out = {name: np.empty(size) for name in ("memory", "step_time", "rate", "mfu", "fits", "sure")}
     for start in range(0, size, CHUNK):
         part = slice(start, min(start + CHUNK, size))
         chosen = base if len(rows) == 1 else base.take(index[part])
@@ -109,6 +112,7 @@ def evaluate_candidates(
         out["rate"][part] = time.tokens / time.total
         out["mfu"][part] = time.model_flops / time.total / c.peak_16
         out["fits"][part] = memory.total <= c.hbm_bytes
+        out["sure"][part] = memory_bounds(memory, constants)[1] <= c.hbm_bytes
     return out
 
 
@@ -175,7 +179,7 @@ def search_layouts(
     constants: TrainingConstants | None = None,
     losers: int = 5,
 ) -> LayoutSearch:
-    """The fastest legal layout that fits, and what is wrong with the rest.
+    """The fastest legal layout whose P90 of memory fits, else whose P50 does, and what is wrong with the rest.
 
     Raises
     ------
@@ -237,10 +241,12 @@ def search_layouts(
         return LayoutSearch(
             None, (), considered, considered - kept.size, too_large, least, tuple(summary)
         )
-    rate = np.where(fits, result["rate"], -1.0)
+    sure = result["sure"] > 0
+    chosen = sure if sure.any() else fits
+    rate = np.where(chosen, result["rate"], -1.0)
     order = np.argsort(-rate, kind="stable")
     best = int(order[0])
-    shown = _distinct(columns, order[: int(np.count_nonzero(fits))], best, losers)
+    shown = _distinct(columns, order[: int(np.count_nonzero(chosen))], best, losers)
     others = tuple(ranked(i, _why(base, columns, result, best, i)) for i in shown)
     tempting = _fastest_too_large(result, fits, best)
     if tempting is not None:
@@ -265,6 +271,22 @@ def search_layouts(
         too_large,
         least,
         tuple(summary),
+        _price_of_room(result, fits, best),
+    )
+
+
+def _price_of_room(result: dict[str, Array], fits: Mask, best: int) -> Message | None:
+    """How much faster the fastest layout would be that fits by its P50 alone. None where that is `best` itself."""
+    if not result["sure"][best]:
+        return None
+    fastest = float(np.max(np.where(fits, result["rate"], -1.0)))
+    gain = fastest / float(result["rate"][best]) - 1.0
+    if gain <= 0.0:
+        return None
+    return msg(
+        "The layout is taken whose memory fits at the P90 too; one that fits only at the P50 would be %(gain)s %% "
+        "faster.",
+        gain=round(100 * gain, 1),
     )
 
 

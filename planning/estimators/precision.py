@@ -64,6 +64,21 @@ KV_DTYPES = tuple(KV_BYTES)
 ENGINES = ("tensorrt-llm", "tensorrt-llm-torch", "vllm", "sglang", "other")
 
 
+_SPELLINGS = (
+    ("nvfp4", "fp4"), ("mxfp4", "fp4"), ("w4a4", "fp4"), ("fp4", "fp4"), ("w4a16", "int4"), ("awq", "int4"),
+    ("gptq", "int4"), ("nf4", "int4"), ("q4", "int4"), ("int4", "int4"), ("4bit", "int4"), ("w8a8int8", "int8"),
+    ("smoothquant", "int8"), ("int8", "int8"), ("q8", "int8"), ("mxfp8", "fp8"), ("e4m3", "fp8"), ("e5m2", "fp8"),
+    ("w8a8", "fp8"), ("fp8", "fp8"), ("bfloat16", "bf16"), ("bf16", "bf16"), ("float16", "fp16"), ("half", "fp16"),
+    ("fp16", "fp16"), ("tf32", "fp32"), ("float32", "fp32"), ("fp32", "fp32"),
+)  # fmt: skip
+
+
+def usual_dtype(name: str) -> str | None:
+    """Our name of a data type as engines and benchmarks write it ("NVFP4", "fp8_e4m3", "int4-awq"); None: unknown."""
+    plain = "".join(ch for ch in name.lower() if ch.isalnum())
+    return next((ours for written, ours in _SPELLINGS if written in plain), None)
+
+
 def weight_format(dtype: str) -> WeightFormat:
     """The format of `dtype`, or :class:`InputError` naming those that exist."""
     if dtype not in WEIGHT_FORMATS:

@@ -34,6 +34,8 @@ def erlang_c(slots: int, load: float) -> float:
         return 0.0
     if load >= slots:
         return 1.0
+    if slots > load + 40.0 * math.sqrt(load) + 40.0:
+        return 0.0  # forty deviations away: below what a float holds
     # log of a^k/k!; far below the peak the terms vanish, so that the sum starts there
     first = max(0, math.floor(load - 40.0 * math.sqrt(load) - 40.0))
     k = np.arange(first + 1, slots + 1, dtype=np.float64)

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import DomainError
-from planning.estimators.inference_truth import SERVER_SHARE, UnreadableRow, number, part_of, whole
-from planning.estimators.precision import WEIGHT_FORMATS
+from planning.estimators.inference_truth import (
+    SERVER_SHARE,
+    UnreadableRow,
+    number,
+    part_of,
+    weights_of,
+    whole,
+)
 from planning.estimators.samples import SampleWorkload
 from planning.estimators.types import Accelerator
 
@@ -51,9 +57,7 @@ def read_sample_case(
     flops = flops or _encoder_flops(arch, min(_MEAN_TOKENS.get(name, tokens), tokens))
     if flops is None:
         raise UnreadableRow("no FLOP per sample")
-    dtype = str(precision.get("weights") or "fp16").lower()
-    if dtype not in WEIGHT_FORMATS:
-        raise UnreadableRow(f"unknown precision: {dtype}")
+    dtype = weights_of(precision)
     share = SERVER_SHARE if str(workload.get("scenario")).lower() == "server" else 1.0
     return SampleCase(
         workload=SampleWorkload(
@@ -71,7 +75,8 @@ def read_sample_case(
 def _encoder_flops(arch: Mapping[str, Any], tokens: float) -> float | None:
     layers, hidden = number(arch.get("layers")), number(arch.get("hidden"))
     if layers is None or hidden is None:
-        return None
+        size = number(arch.get("params_total"))
+        return None if size is None else 2.0 * size * tokens
     ffn = number(arch.get("ffn")) or 4 * hidden
     matrices = layers * (4 * hidden**2 + 2 * hidden * ffn)
     return tokens * (2 * matrices + 4 * layers * hidden * tokens)

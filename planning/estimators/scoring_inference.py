@@ -19,6 +19,7 @@ from planning.estimators.inference_truth import (
     Row,
     UnreadableRow,
     as_candidates,
+    is_static,
     read_case,
 )
 from planning.estimators.sample_truth import read_sample_case
@@ -158,13 +159,6 @@ def _classes_of(row: Row) -> list[str]:
         return [f"inference_{name}" for name, value in names.items() if value is not None]
     others = (rate, measured(row, "ttft_ms"), measured(row, "requests_per_s"))
     return ["inference_other"] if any(value is not None for value in others) else []
-
-
-def is_static(row: Row) -> bool:
-    """Whether the row was measured inside the engine: all requests begin together, and no server stands before it."""
-    workload = row.get("workload")
-    static = isinstance(workload, Mapping) and workload.get("batching") == "static"
-    return static or row.get("row_class") in ("llm-bs1", "llm-ttft-bs1")
 
 
 def figures_of(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from core.errors import DomainError
 from planning.estimators.training_candidates import Candidates, stack
 from planning.estimators.training_constants import TrainingConstants, training_constants
-from planning.estimators.training_memory import training_memory
+from planning.estimators.training_memory import memory_bounds, training_memory
 from planning.estimators.training_rule import production_factor, rule_rate
 from planning.estimators.training_time import training_time
 from planning.estimators.training_truth import (
@@ -161,10 +161,10 @@ def _memory_class(group: _Class, constants: TrainingConstants) -> dict[str, Any]
     if not group.measured:
         return _empty(group.unpredicted)
     c, measured = group.columns()
-    low, high = constants.residuals["memory"]
-    ones = np.ones_like(measured)
-    predicted = training_memory(c, constants).total
-    return _result(predicted, measured, low * ones, high * ones, group.unpredicted)
+    memory = training_memory(c, constants)
+    low, high = memory_bounds(memory, constants)
+    predicted = memory.total
+    return _result(predicted, measured, low / predicted, high / predicted, group.unpredicted)
 
 
 def _memory_bytes(measured: Row) -> float | None:

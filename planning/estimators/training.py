@@ -14,17 +14,25 @@ from core.messages import Message, msg
 from planning.estimators.architecture import active_parameters, total_parameters, validate
 from planning.estimators.interruptions import checkpoint_seconds, plan_checkpoints
 from planning.estimators.layouts import SearchSpace, search_layouts
-from planning.estimators.training_advice import assumption_messages, remedies, warnings
+from planning.estimators.training_advice import assumption_messages, remedies, tight, warnings
 from planning.estimators.training_candidates import (
-    FAMILIES,
     Array,
     Candidates,
     candidate_row,
     default_batches,
     stack,
 )
-from planning.estimators.training_constants import TrainingConstants, training_constants
-from planning.estimators.training_memory import PART_NAMES, TrainingMemory, training_memory
+from planning.estimators.training_constants import (
+    TrainingConstants,
+    row_kind,
+    training_constants,
+)
+from planning.estimators.training_memory import (
+    PART_NAMES,
+    TrainingMemory,
+    memory_bounds,
+    training_memory,
+)
 from planning.estimators.training_rule import rule_rate
 from planning.estimators.training_time import (
     TrainingTime,
@@ -55,7 +63,7 @@ from planning.estimators.types import (
 HOUR = 3_600.0
 LARGEST_CLUSTER = 200_000
 POWER_SHARE = 0.9  # of the TDP, drawn on average while training
-_MEASURED_FAMILIES = ("ampere", "hopper", "blackwell", "ada", "volta")
+ENOUGH = 10  # measured rows of a kind, from which on an estimate is near them
 
 _MEMORY_FORMULAS = {
     "weights": "P x bytes / shards",
@@ -98,6 +106,7 @@ class _Plan:
     step_time: float
     by_rule: bool
     notes: tuple[Message, ...]
+    surer: bool  # a search looked for layouts whose P90 fits
 
 
 def estimate_training(
@@ -112,8 +121,9 @@ def estimate_training(
 ) -> Estimate:
     """Memory per accelerator, step time, rate, hours and energy of a training job.
 
-    Without a `layout` the fastest legal one that fits is searched. A job that does not fit is not an error: `fits` says
-    "out_of_memory" and `remedies` lists the three cheapest changes that would make it fit, after what is lacking.
+    Without a `layout` the fastest legal one is searched whose P90 of memory fits, else whose P50 does ("tight"). A job
+    that does not fit is not an error: `fits` says "out_of_memory" and `remedies` lists the three cheapest changes that
+    would make it fit, after what is lacking.
 
     Raises
     ------
@@ -168,7 +178,10 @@ def estimate_training(
             "recompute": plan.recipe.recompute,
             "sharding": plan.recipe.sharding,
         },
-        warnings=warnings(workload, accelerator, architecture, accelerators, figures, saturation),
+        warnings=(
+            *tight(memory_bytes.p90 - capacity if fits == "tight" else 0.0, plan.surer),
+            *warnings(workload, accelerator, architecture, accelerators, figures, saturation),
+        ),
         assumptions=(
             *architecture.assumed,
             *plan.notes,
@@ -242,7 +255,9 @@ def _plan(
                 step=round(step, 3),
             ),
         )
-    return _Plan(recipe, layout, row, candidate, memory, time, max(step, loading), by_rule, notes)
+    return _Plan(
+        recipe, layout, row, candidate, memory, time, max(step, loading), by_rule, notes, searched
+    )
 
 
 def step_seconds(
@@ -342,7 +357,8 @@ def _search(
         for loser in found.losers[:3]
     )
     recipe = replace(recipe, recompute=chosen.recompute, sharding=chosen.sharding)
-    return recipe, chosen.layout, (chosen.micro_batch, chosen.global_batch), (note, *lost)
+    paid = () if found.price_of_room is None else (found.price_of_room,)
+    return recipe, chosen.layout, (chosen.micro_batch, chosen.global_batch), (note, *paid, *lost)
 
 
 def check_layout(layout: Layout, architecture: Architecture, accelerators: int) -> None:
@@ -390,6 +406,12 @@ def check_layout(layout: Layout, architecture: Architecture, accelerators: int) 
                 limit=whole,
             )
     require_at_most("pipeline", layout.pipeline, architecture.layers)
+    require_at_most("expert", layout.expert, architecture.moe.experts if architecture.moe else 1)
+    if layout.pipeline == 1:  # without stages there is nothing to interleave
+        require_at_most("virtual_stages", layout.virtual_stages, 1)
+    require_at_most(
+        "virtual_stages", layout.virtual_stages, max(architecture.layers // layout.pipeline, 1)
+    )
 
 
 def _step_at(mfu: float, c: Candidates, time: TrainingTime, architecture: Architecture) -> Array:
@@ -412,28 +434,42 @@ def loading_seconds(workload: TrainingWorkload, global_batch: int) -> float:
 
 
 def _memory_band(plan: _Plan, constants: TrainingConstants) -> Band:
-    low, high = constants.residuals["memory"]
+    low, high = memory_bounds(plan.memory, constants)
     total = float(plan.memory.total[0])
-    return Band(total * low, total, total * high, "B", _grade(plan))
+    return Band(float(low[0]), total, float(high[0]), "B", _grade(plan, constants))
 
 
-def _grade(plan: _Plan) -> Grade:
-    return grade_of(plan.recipe, int(plan.row["family"]))
+def _grade(plan: _Plan, constants: TrainingConstants) -> Grade:
+    return grade_of(
+        plan.recipe,
+        int(plan.row["efficiency_class"]),
+        sparse=plan.row["experts"] > 0,
+        constants=constants,
+    )
 
 
-def grade_of(recipe: Recipe, family: int) -> Grade:
-    """How near published measurements a recipe on a family of accelerators (index into FAMILIES) lies."""
-    known = recipe.framework and FAMILIES[family] in _MEASURED_FAMILIES
-    return Grade.PUBLISHED if known else Grade.EXTRAPOLATED
+def grade_of(
+    recipe: Recipe, efficiency_class: int, *, sparse: bool, constants: TrainingConstants
+) -> Grade:
+    """How near published measurements a recipe lies: its framework is known, and the constants saw enough rows of its
+    generation, precision and kind of model."""
+    rows = constants.measured_rows.get(row_kind(efficiency_class, sparse=sparse), 0)
+    return Grade.PUBLISHED if recipe.framework and rows >= ENOUGH else Grade.EXTRAPOLATED
 
 
 def rate_residuals(
-    recipe: Recipe, family: int, *, sparse: bool, by_rule: bool, constants: TrainingConstants
+    recipe: Recipe,
+    efficiency_class: int,
+    *,
+    sparse: bool,
+    by_rule: bool,
+    constants: TrainingConstants,
 ) -> tuple[float, float]:
     """(P10, P90) of measured over estimated rate in the class of this estimate. [1]"""
     if by_rule:
         return constants.residuals["throughput_blind"]
-    if grade_of(recipe, family) is Grade.EXTRAPOLATED:
+    grade = grade_of(recipe, efficiency_class, sparse=sparse, constants=constants)
+    if grade is Grade.EXTRAPOLATED:
         return constants.residuals["throughput_unseen"]
     return constants.residuals["throughput_moe" if sparse else "throughput_dense"]
 
@@ -446,10 +482,10 @@ def _figures(
     accelerators: int,
     constants: TrainingConstants,
 ) -> tuple[Mapping[str, Band], tuple[Step, ...]]:
-    grade = _grade(plan)
+    grade = _grade(plan, constants)
     low, high = rate_residuals(
         plan.recipe,
-        int(plan.row["family"]),
+        int(plan.row["efficiency_class"]),
         sparse=plan.row["experts"] > 0,
         by_rule=plan.by_rule,
         constants=constants,

@@ -216,6 +216,28 @@ def _changed_row(
     return fresh | {name: row[name] for name in kept}
 
 
+def tight(lacking: float, searched: bool) -> tuple[Message, ...]:
+    """That the P90 of memory is above the capacity, by how much, and what helps; nothing where it is not."""
+    if lacking <= 0.0:
+        return ()
+    lack = round(lacking / 1e9, 1)
+    if searched:
+        return (
+            msg(
+                "Tight: at the P90 %(lack)s GB are lacking on each accelerator, and no layout over this number is "
+                "surer. Take more accelerators, or try it before you rely on it.",
+                lack=lack,
+            ),
+        )
+    return (
+        msg(
+            "Tight: at the P90 %(lack)s GB are lacking on each accelerator. More recomputation, a smaller micro batch "
+            "or more sharding gives room.",
+            lack=lack,
+        ),
+    )
+
+
 def remedies(
     recipe: Recipe,
     row: dict[str, float],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -36,9 +36,15 @@ class TrainingConstants:
     production: Mapping[str, float]  # whole runs against the rule
     residuals: Mapping[str, tuple[float, float]]  # class: P10 and P90 of measured ÷ predicted
     sources: Mapping[str, Any]
+    measured_rows: Mapping[str, int] = field(default_factory=dict)  # kind: scored rows
 
     def value(self, name: str) -> float:
         return self.values[name]
+
+
+def row_kind(efficiency_class: int, *, sparse: bool) -> str:
+    """Under which name measured rows are counted: family with precision (EFFICIENCY_CLASSES), kind of model."""
+    return f"{EFFICIENCY_CLASSES[efficiency_class]} {'moe' if sparse else 'dense'}"
 
 
 def constants_from(document: Mapping[str, Any]) -> TrainingConstants:
@@ -60,6 +66,7 @@ def constants_from(document: Mapping[str, Any]) -> TrainingConstants:
             name: (float(low), float(high)) for name, (low, high) in document["residuals"].items()
         },
         sources=document["fit"],
+        measured_rows=document.get("measured_rows", {}),
     )
 
 

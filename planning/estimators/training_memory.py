@@ -132,6 +132,20 @@ def training_memory(c: Candidates, constants: TrainingConstants) -> TrainingMemo
     )
 
 
+STATES_SPREAD = 0.02  # of weights, gradients and optimiser states: they follow from the recipe
+
+
+def memory_bounds(memory: TrainingMemory, constants: TrainingConstants) -> tuple[Array, Array]:
+    """P10 and P90 of the memory of one accelerator. States are nearly sure; the residuals belong to the rest. [B]"""
+    low, high = constants.residuals["memory"]
+    states = memory.weights + memory.gradients + memory.optimizer
+    rest = np.maximum(memory.total - states, 0.0)
+    return (
+        (1.0 - STATES_SPREAD) * states + low * rest,
+        (1.0 + STATES_SPREAD) * states + high * rest,
+    )
+
+
 def layer_activation_bytes(c: Candidates) -> Array:
     """Activations of one layer and one token on one accelerator, nothing recomputed. [B]
 

@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core.errors import InputError
 from planning.estimators.architecture import (
     architecture_from_count,
     attention_parameters,
+    count_from_name,
     count_parameters,
     validate,
 )
-from planning.estimators.training_candidates import candidate_row, default_batches
+from planning.estimators.training_candidates import candidate_row, default_batches, peak_rate
 from planning.estimators.training_workload import (
     FRAMEWORKS,
     GENERIC,
@@ -87,7 +89,7 @@ def truth_row(row: Row, resolve_accelerator: Resolver) -> TruthRow:
     source = str(row.get("source_family") or "")
     how = _mapping(row.get("parallelism"))
     method = str(how.get("method") or "full")
-    precision = _precision(str(how.get("precision") or "bf16"))
+    precision = _usable(accelerator, _precision(str(how.get("precision") or "bf16")))
     count = _count(hardware.get("count"))
     split = {name: _count(how.get(name)) or 1 for name in ("tp", "pp", "cp", "ep")}
     replica = split["tp"] * split["pp"] * split["cp"]
@@ -132,14 +134,26 @@ def truth_row(row: Row, resolve_accelerator: Resolver) -> TruthRow:
     )
 
 
+def _usable(accelerator: Accelerator, precision: str) -> str:
+    """The precision as told, or the nearest that the card has units for: that is what ran there."""
+    for tried in (precision, "bf16", "fp16", "fp32"):
+        try:
+            peak_rate(accelerator, tried)
+        except InputError:
+            continue
+        return tried
+    return precision
+
+
 def truth_architecture(shape: Row, name: str) -> Architecture:
     """The architecture a row describes; a typical one for its count where the shape is not given.
 
     Routed experts follow from the published counts: the active ones from what the shape leaves, the rest from the
     difference between total and active.
     """
-    total = _number(shape.get("params_total"))
-    active = _number(shape.get("params_active")) or total
+    named = count_from_name(name) or (None, None)
+    total = _number(shape.get("params_total")) or named[0]
+    active = _number(shape.get("params_active")) or named[1] or total
     sizes = {key: _count(shape.get(key)) for key in ("layers", "hidden", "heads", "ffn", "vocab")}
     if not total:
         raise UnreadableRow("unknown model size")

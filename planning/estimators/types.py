@@ -76,6 +76,11 @@ class LatentAttention:
     q_latent: int = 0
     nope_dim: int = 128
     v_dim: int = 128
+    index_topk: int = (
+        0  # sparse attention (DSA): tokens that an indexer picks; 0: all are attended to
+    )
+    index_heads: int = 0
+    index_dim: int = 0  # of the indexer's keys, kept in FP8 beside the latent
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,10 +166,21 @@ def estimate_on(
 
 
 def _chosen(request: StudyRequest, catalogue: Catalogue) -> list[Accelerator]:
+    allowed = {name.casefold() for name in request.constraints.vendors}
     if request.accelerators:
         found = catalogue.find_accelerators(request.accelerators)
-        return list({accelerator.slug: accelerator for accelerator in found}.values())
-    allowed = {name.casefold() for name in request.constraints.vendors}
+        named = list({accelerator.slug: accelerator for accelerator in found}.values())
+        for accelerator in named:
+            if allowed and accelerator.vendor.casefold() not in allowed:
+                limit = ", ".join(request.constraints.vendors)
+                raise InputError(
+                    "accelerator",
+                    msg("%(name)s is made by %(maker)s; allowed are: %(limit)s", name=accelerator.name,
+                        maker=accelerator.vendor, limit=limit),
+                    value=accelerator.slug,
+                    limit=limit,
+                )  # fmt: skip
+        return named
     return [
         accelerator
         for accelerator in catalogue.accelerators().values()

@@ -64,6 +64,7 @@ def parse_number(field: str, value: object) -> float:
         field,
         msg("%(field)s: %(value)s is not a number", field=field, value=str(value)),
         value=value,
+        limit="number",
     )
     if isinstance(value, bool) or value is None:
         raise refused
@@ -108,12 +109,7 @@ def check_value(field: Field, value: object) -> Any:
         field.maximum is not None and number > field.maximum
     ):
         limit = f"{field.minimum:g} … {field.maximum:g}"
-        raise InputError(
-            field.name,
-            msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s", field=field.name,
-                value=str(value), limit=limit, unit=field.unit or "1"),
-            value=value, limit=limit,
-        )  # fmt: skip
+        raise _outside(field, value, limit)
     if field.type == "count":
         if number != int(number):
             raise InputError(
@@ -123,6 +119,16 @@ def check_value(field: Field, value: object) -> Any:
             )  # fmt: skip
         return int(number)
     return number
+
+
+def _outside(field: Field, value: object, limit: str) -> InputError:
+    told = {"field": field.name, "value": str(value), "limit": limit}
+    text = (
+        msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s", **told, unit=field.unit)
+        if field.unit
+        else msg("%(field)s is %(value)s; it must be within %(limit)s", **told)
+    )
+    return InputError(field.name, text, value=value, limit=limit)
 
 
 def _config(field: Field, value: object) -> dict[str, Any]:
@@ -215,13 +221,7 @@ def _amount(field: Field, value: object) -> Decimal:
             value=value,
         )
     if amount < 0 or amount > LARGEST_AMOUNT:
-        limit = f"0 … {LARGEST_AMOUNT:g}"
-        raise InputError(
-            field.name,
-            msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s", field=field.name,
-                value=str(value), limit=limit, unit=field.unit or "1"),
-            value=value, limit=limit,
-        )  # fmt: skip
+        raise _outside(field, value, f"0 … {LARGEST_AMOUNT:g}")
     return amount
 
 

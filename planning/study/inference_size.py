@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from core.errors import InputError
 from core.messages import Message, msg
-from planning.estimators.fleet import FleetPlan, overloaded, plan_fleet
+from planning.estimators.fleet import LARGEST_FLEET, FleetPlan, overloaded, plan_fleet
 from planning.estimators.inference import estimate_inference
 from planning.estimators.inference_workload import InferenceWorkload
 from planning.estimators.precision import weight_format
@@ -205,6 +205,14 @@ def accuracy_warnings(request: StudyRequest) -> tuple[Message, ...]:
     )
 
 
+def require_possible(replicas: int) -> None:
+    """Raise InfeasibleError where no fleet that could be had does the work."""
+    if replicas > LARGEST_FLEET:
+        raise InfeasibleError(
+            msg("More than %(limit)s replicas would be needed", limit=LARGEST_FLEET)
+        )
+
+
 def _batch(request: StudyRequest, known: KnownModel, accelerator: Accelerator) -> Estimate:
     workload, layout, shape = to_inference(request), to_replica(request), known.architecture
     one = estimate_inference(workload, accelerator, shape, layout=layout)
@@ -214,6 +222,7 @@ def _batch(request: StudyRequest, known: KnownModel, accelerator: Accelerator) -
     tokens = float(request.workload["items"]) * workload.output_tokens
     each, rate = one.accelerators, one.figures["throughput"].p50
     needed = max(math.ceil(round(tokens / (rate * window), 9)), 1)
+    require_possible(needed)
     count = needed * each if request.count is None else request.count
     found = estimate_inference(workload, accelerator, shape, accelerators=count, layout=layout)
     rate_of_all = found.figures["throughput"]

@@ -12,7 +12,13 @@ from planning.estimators.sample_fleet import SampleService
 from planning.estimators.sample_service import estimate_samples
 from planning.estimators.samples import SampleWorkload
 from planning.estimators.types import Accelerator, Band, Estimate, InfeasibleError, Step
-from planning.study.inference_size import HOUR, OUT_OF_MEMORY, accuracy_warnings, told_count_message
+from planning.study.inference_size import (
+    HOUR,
+    OUT_OF_MEMORY,
+    accuracy_warnings,
+    require_possible,
+    told_count_message,
+)
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
 from planning.study.samples import in_our_words, to_samples, to_service
@@ -150,6 +156,7 @@ def _batch(request: StudyRequest, workload: SampleWorkload, accelerator: Acceler
     window = float(request.workload["window_hours"]) * HOUR
     items = float(request.workload["items"])
     needed = max(math.ceil(round(items / (one.figures["throughput"].p50 * window), 9)), 1)
+    require_possible(needed)
     count = request.count or needed
     found = estimate_samples(workload, accelerator, accelerators=count, largest_batch=most)
     rate = found.figures["throughput"]

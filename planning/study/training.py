@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.errors import InputError
-from core.messages import msg
+from core.messages import Message, msg
 from planning.estimators.training_workload import Cluster, Layout, TrainingWorkload
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
@@ -29,6 +29,27 @@ _RECIPE = (
     "flash_attention", "sequence_parallel", "fused_kernels", "packing", "mfu", "data_bandwidth", "bytes_per_sample",
     "storage_bandwidth", "lora_targets", "double_quantization", "optimizer", "recompute",
 )  # fmt: skip
+
+
+# The estimator's names of a layout's parts, where a refusal must name the request's field.
+_FIELDS = {field: told for told, field in _SPLITS.items()} | {
+    "data": "data_parallel",
+    "expert": "expert_parallel",
+}
+
+
+def in_our_words(error: InputError) -> InputError:
+    """A refusal of the estimator with the request's name of the field."""
+    field = _FIELDS.get(error.field)
+    if field is None:
+        return error
+    params = {**error.message.params, "field": field}
+    message = (
+        Message(error.message.template, params)
+        if "field" in error.message.params
+        else error.message
+    )
+    return InputError(field, message, value=error.value, limit=error.limit)
 
 
 def to_training(request: StudyRequest, known: KnownModel) -> TrainingWorkload:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from core.errors import InputError
 from core.messages import Message, msg, plural
 from planning.estimators.training import estimate_training
 from planning.estimators.training_workload import Layout, TrainingWorkload
 from planning.estimators.types import Accelerator, Estimate, InfeasibleError
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
-from planning.study.training import to_cluster, to_layout, to_training, told_count
+from planning.study.training import in_our_words, to_cluster, to_layout, to_training, told_count
 from planning.study.workloads import Kind
 
 DAY = 86_400.0
@@ -45,6 +46,20 @@ def _estimate(
     count: int,
 ) -> Estimate:
     layout = to_layout(request, count)
+    try:
+        return _on(request, job, known, accelerator, count, layout)
+    except InputError as error:
+        raise in_our_words(error) from error
+
+
+def _on(
+    request: StudyRequest,
+    job: TrainingWorkload,
+    known: KnownModel,
+    accelerator: Accelerator,
+    count: int,
+    layout: Layout | None,
+) -> Estimate:
     if request.kind == Kind.SAMPLES:
         layout = layout or Layout(data=count)
         if job.global_batch is None:

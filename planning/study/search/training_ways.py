@@ -176,7 +176,9 @@ def _try(
     found.evaluated += index.size
     shape = (len(bases), size)
     memory = result["memory"].reshape(shape)
-    rate = np.where(result["fits"].reshape(shape) > 0, result["rate"].reshape(shape), -1.0)
+    fitting, sure = (result[name].reshape(shape) > 0 for name in ("fits", "sure"))
+    kept = np.where(sure.any(axis=1, keepdims=True), sure, fitting)
+    rate = np.where(kept, result["rate"].reshape(shape), -1.0)
     best = rate.argmax(axis=1)
     rows_index = np.arange(len(bases))
     fits = rate[rows_index, best] > 0
@@ -201,7 +203,7 @@ def _try(
             tokens=float(np.broadcast_to(time.tokens, step.shape)[i]),
             memory=float(memory[i, at[i]]), layout=layout, limit=limit,
             residuals=rate_residuals(
-                chosen, int(candidates_value(candidates.family, i)),
+                chosen, int(candidates_value(candidates.efficiency_class, i)),
                 sparse=candidates_value(candidates.experts, i) > 0, by_rule=bool(by_rule[i]), constants=constants,
             ) if job.mfu is None else (1.0, 1.0),
             parameters=total_parameters(architecture),

@@ -3,20 +3,22 @@
 import numpy as np
 import pytest
 
+from planning.estimators.architecture import architecture_from_count
 from planning.estimators.layouts import (
     SearchSpace,
     evaluate_candidates,
     layout_grid,
     search_layouts,
 )
+from planning.estimators.training import estimate_training
 from planning.estimators.training_candidates import candidate_row, stack
 from planning.estimators.training_constants import training_constants
-from planning.estimators.training_memory import training_memory
+from planning.estimators.training_memory import memory_bounds, training_memory
 from planning.estimators.training_time import training_time
 from planning.estimators.training_workload import Cluster, Layout, TrainingWorkload, resolve
 from planning.estimators.types import InfeasibleError
 
-from .training_cases import GPT3_175B, H100, LLAMA_3_8B
+from .training_cases import A100, GPT3_175B, H100, LLAMA_3_8B
 
 RECIPE = resolve(TrainingWorkload(framework="megatron", sequence_length=2048))
 WIDE = SearchSpace(recompute=("none", "selective", "full"), sharding=("none", "zero1", "zero3"))
@@ -45,12 +47,55 @@ def test_no_fitting_layout_beats_the_best_and_each_loser_has_a_reason():
     kept = np.flatnonzero(legal)
     numbers = {n: c[kept] for n, c in columns.items() if not n.startswith("_")}
     result = evaluate_candidates([base()], np.zeros(kept.size, dtype=np.intp), numbers)
-    fastest = result["rate"][result["fits"] > 0].max()
+    fastest = result["rate"][result["sure"] > 0].max()
     assert found.best is not None
     assert found.best.rate == pytest.approx(fastest)
     assert found.losers
     assert all(loser.reason is not None for loser in found.losers)
     assert found.illegal + kept.size == found.considered
+
+
+def test_a_layout_whose_p90_fits_is_preferred_and_its_price_is_said():
+    columns, legal = layout_grid(base(), RECIPE, 64, WIDE)
+    kept = np.flatnonzero(legal)
+    numbers = {n: c[kept] for n, c in columns.items() if not n.startswith("_")}
+    result = evaluate_candidates([base()], np.zeros(kept.size, dtype=np.intp), numbers)
+    fits, sure = result["fits"] > 0, result["sure"] > 0
+    found = search_layouts(base(), RECIPE, 64, space=WIDE)
+
+    assert 0 < np.count_nonzero(sure) < np.count_nonzero(fits)
+    assert found.best is not None
+    assert found.best.rate == pytest.approx(result["rate"][sure].max())
+    fastest = result["rate"][fits].max()
+    if fastest > found.best.rate:
+        assert found.price_of_room is not None
+        gain = round(100 * (fastest / found.best.rate - 1), 1)
+        assert f"{gain} % faster" in str(found.price_of_room)
+
+
+def test_without_a_layout_whose_p90_fits_the_p50_decides_and_the_missing_room_is_said():
+    job = TrainingWorkload(method="pretrain", tokens=1e12)
+    eight = architecture_from_count(8e9)
+    tight = estimate_training(job, A100, eight, accelerators=2)
+    roomy = estimate_training(job, A100, eight, accelerators=16)
+
+    assert tight.fits == "tight"
+    lack = round((tight.memory_bytes.p90 - tight.capacity_bytes) / 1e9, 1)
+    assert f"at the P90 {lack} GB are lacking" in str(tight.warnings[0])
+    assert roomy.fits == "fits"
+    assert roomy.memory_bytes.p90 <= roomy.capacity_bytes
+
+
+def test_states_are_surer_than_what_comes_on_top_of_them():
+    plain = training_memory(stack([base(LLAMA_3_8B) | {"data": 64.0}]), training_constants())
+    low, high = memory_bounds(plain, training_constants())
+    states = float((plain.weights + plain.gradients + plain.optimizer)[0])
+    rest = float(plain.total[0]) - states
+
+    assert float(low[0]) > 0.9 * states
+    assert float(high[0]) - 1.02 * states == pytest.approx(
+        training_constants().residuals["memory"][1] * rest
+    )
 
 
 def test_a_model_too_large_has_no_best_but_a_nearest():
