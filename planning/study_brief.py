@@ -14,9 +14,11 @@ from core.charts import Chart
 from core.organisation import organisation
 from core.pdf import Attachment, render_pdf
 from core.templatetags.ui import percent
-from planning import study_tables, tables
+from planning import study_charts, study_orders, study_tables, tables
 from planning.models.studies import StudyBrief
 from planning.study.search.say import said
+
+LISTED = 5  # of software advice and of assumptions each: the rest is in the study attached
 
 
 def render_brief(brief: StudyBrief) -> bytes:
@@ -33,12 +35,12 @@ def render_brief(brief: StudyBrief) -> bytes:
             "cards": study_tables.cards(result),
             "rows": brief_rows(result),
             "time_label": study_tables.time_label(result),
-            "chart": study_tables.frontier_chart(result),
+            "chart": study_charts.frontier_chart(result),
             "course": cost_course(result),
             "risk": study_tables.risk(result),
             "sides": study_tables.comparison(result),
-            "software": study_tables.texts(result["software_first"]),
-            "notes": study_tables.texts(result["notes"]),
+            "software": study_tables.texts(result["software_first"])[:LISTED],
+            "notes": study_tables.texts(result["notes"])[:LISTED],
             "turns": turning_points(result),
             "versions": study_tables.versions(result),
             "hash": study.result_hash,
@@ -77,7 +79,8 @@ def brief_rows(result: Mapping[str, Any]) -> list[dict[str, str]]:
             "name": row["card"].name,
             "place": row["card"].place,
             "cost": row["card"].cost,
-            "amount": row["card"].amount or row["card"].cost,
+            "amount": row["card"].amount,
+            "extra": _extra(row["card"]),
             "time": row["card"].time,
             "spread": row["card"].facts[0][1],
             "regret": row["card"].facts[3][1],
@@ -85,6 +88,17 @@ def brief_rows(result: Mapping[str, Any]) -> list[dict[str, str]]:
         }
         for row in found.values()
     ]
+
+
+def _extra(card: study_tables.Card) -> list[str]:
+    """What a decider must know of the plan: how a mix is split, by when a purchase is ordered and what binds it."""
+    if card.plan.get("order"):
+        order = study_orders.order_row(card.plan)
+        return [
+            _("Order by %(day)s; ready if ordered today: %(ready)s. What binds first: %(binds)s.")
+            % {"day": order["last"], "ready": order["ready"], "binds": order["binds"]}
+        ]
+    return card.notes[:1] if card.plan.get("funnel") else []
 
 
 def cost_course(result: Mapping[str, Any]) -> Chart | None:

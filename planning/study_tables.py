@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from core import charts
-from core.charts import Chart
 from core.messages import Message
 from core.money import Money
 from core.templatetags.ui import money, percent, quantity, said, significant, span
@@ -31,6 +32,7 @@ CODES = {
     "precision": gettext_lazy("Precision"), "layout": gettext_lazy("Layout"), "link": gettext_lazy("Cards per server"),
     "unpriced": gettext_lazy("No price"), "unsold": gettext_lazy("Not on offer"), "rate": gettext_lazy("Exchange rate"),
     "reliability": gettext_lazy("Failures"), "site": gettext_lazy("Room for it"),
+    "size": gettext_lazy("Too large"),
 }  # fmt: skip
 INPUTS = {
     "price": gettext_lazy("Price"), "rate": gettext_lazy("Exchange rate"), "stock": gettext_lazy("Stock"),
@@ -52,6 +54,22 @@ def mode_label(mode: str) -> str:
 def amount(value: str | float | None, currency: str) -> str:
     """A stored amount, formatted for the reader."""
     return "–" if value is None else money(Money(Decimal(str(value)), currency))
+
+
+def about(value: float, currency: str) -> str:
+    """An estimated amount at three significant digits: more would say more than is known."""
+    if not value:
+        return amount("0", currency)
+    digits = 2 - math.floor(math.log10(abs(value)))
+    rounded = Decimal(str(round(value, digits)))
+    if digits > 0:
+        return amount(str(rounded), currency)
+    return f"{number_format(rounded, decimal_pos=0, force_grouping=True)} {currency}"
+
+
+def about_range(spread: Mapping[str, float], currency: str) -> str:
+    """P10 to P90 of a cost."""
+    return f"{about(spread['p10'], currency)} – {about(spread['p90'], currency)}"
 
 
 def plan_name(plan: Mapping[str, Any]) -> str:
@@ -99,10 +117,10 @@ def _card(result: Mapping[str, Any], plan: Mapping[str, Any], role: str, why: st
     spread = plan["cost_spread"]
     seconds = plan["seconds"]
     facts = [
-        (_("Cost, P10 to P90"), f"{amount(spread['p10'], currency)} – {amount(spread['p90'], currency)}"),
+        (_("Cost, P10 to P90"), about_range(spread, currency)),
         (time_label(result), span(seconds["p50"])),
         (_("P10 to P90"), f"{span(seconds['p10'])} – {span(seconds['p90'])}"),
-        (_("Regret, nine cases of ten"), amount(plan["regret"]["p90"], currency)),
+        (_("Regret, nine cases of ten"), about(plan["regret"]["p90"], currency)),
     ]  # fmt: skip
     if plan["precision"]:
         facts.append((_("Precision"), plan["precision"].upper()))
@@ -139,61 +157,13 @@ def plan_rows(plans: Iterable[Mapping[str, Any]], sort: str = "cost") -> list[di
             "place": place(plan),
             "cost": amount(plan["cost"], plan["currency"]),
             "amount": amount(plan["amount"], plan["currency"]),
-            "spread": f"{amount(plan['cost_spread']['p10'], plan['currency'])} – "
-            f"{amount(plan['cost_spread']['p90'], plan['currency'])}",
+            "spread": about_range(plan["cost_spread"], plan["currency"]),
             "time": span(plan["seconds"]["p50"]),
-            "regret": amount(plan["regret"]["p90"], plan["currency"]),
+            "regret": about(plan["regret"]["p90"], plan["currency"]),
             "precision": plan["precision"].upper(),
         }
         for plan in ordered
     ]
-
-
-def frontier_chart(result: Mapping[str, Any]) -> Chart | None:
-    """Cost against time or latency; undominated plans are joined and named, colour is accuracy loss."""
-    plans = by_key(result)
-    best = {point["key"] for point in result["frontier"]}
-    if not result["plans"]:
-        return None
-    per_hour = result["axis"] == "time"
-    unit = 3600.0 if per_hour else 0.001
-    losses = {plan["accuracy_loss"] for plan in result["plans"]}
-
-    def group(plan: Mapping[str, Any]) -> str:
-        if len(losses) > 1:
-            return _("Accuracy loss %(loss)s") % {"loss": percent(plan["accuracy_loss"], 1)}
-        return mode_label(plan["mode"])
-
-    names: dict[str, str] = {}
-    rows = []
-    for plan in result["plans"]:
-        name = f"{plan['cards']} × {plan['accelerator']}"
-        while name in names.values():
-            name += " "
-        names[plan["key"]] = name
-        rows.append((name, group(plan), plan["seconds"]["p50"] / unit, float(plan["cost"])))
-    x = _("Time [h]") if per_hour else _("Latency [ms]")
-    return charts.scatter(
-        title=_("Cost against time") if per_hour else _("Cost against latency"),
-        description=_(
-            "Plans on the line are beaten by none: whatever is cheaper is slower or less exact."
-        ),
-        labels=(
-            _("Plan"),
-            _("Group"),
-            x,
-            _("Cost [%(currency)s]") % {"currency": result["currency"]},
-        ),
-        rows=rows,
-        frontier=[names[key] for key in plans if key in best and key in names],
-        log_x=_wide([row[2] for row in rows]),
-        log_y=_wide([row[3] for row in rows]),
-    )
-
-
-def _wide(values: list[float]) -> bool:
-    """Whether an axis needs a logarithm to show all of its values."""
-    return min(values) > 0 and max(values) / min(values) > 20
 
 
 def why_not(result: Mapping[str, Any], code: str = "", query: str = "") -> list[dict[str, str]]:

@@ -84,8 +84,16 @@ def _workload_value(field: workloads.Field, shown: Any) -> str:
 
 def revision_facts(revision: RequestRevision) -> list[tuple[str, str]]:
     """What is asked for, as (label, value); what a kind does not ask is left out."""
-    rows = [(label(name), value(name, shown)) for name, shown in revision.workload.items()]
     kind = revision.request.kind
+    own = {
+        field.name: field for field in workloads.FIELDS[kind]
+    }  # one name may mean another thing elsewhere
+    rows = [
+        (own[name].label.render(gettext), _workload_value(own[name], shown))
+        if name in own and not isinstance(shown, bool)
+        else (label(name), value(name, shown))
+        for name, shown in revision.workload.items()
+    ]
     left_out = {"workload", "justification"}
     if kind not in workloads.ASKS_INTERRUPTIBLE:
         left_out |= {"interruptible", "checkpoint_seconds"}

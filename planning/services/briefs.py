@@ -16,7 +16,7 @@ from planning import policies
 from planning.models.studies import Study, StudyBrief
 from planning.states import StudyStatus
 
-TEMPLATE_VERSION = 1
+TEMPLATE_VERSION = 2
 TASK = "planning.tasks.render_brief"
 LEAST_OPTIONS = 2  # to decide between, doing nothing counted
 

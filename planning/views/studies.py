@@ -18,7 +18,7 @@ from core.errors import InputError
 from core.files import download
 from core.forms import refuse
 from core.http import SignedInRequest
-from planning import policies, study_changes, study_funnel, study_orders, study_tables
+from planning import policies, study_changes, study_charts, study_funnel, study_orders, study_tables
 from planning.forms.studies import WhatIfForm
 from planning.models import CapacityRequest, Study
 from planning.services import briefs, freshness, plans, studies
@@ -104,7 +104,7 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
     return context | {
         "result": result,
         "cards": study_tables.cards(result),
-        "chart": study_tables.frontier_chart(result),
+        "chart": study_charts.frontier_chart(result),
         "plans": study_tables.plan_rows(result["plans"] or result["nearest"], sort),
         "met": bool(result["plans"]),
         "sort": sort,

@@ -28,6 +28,8 @@ SHOWN = 24  # ranked plans, beside the frontier
 ALIKE = 3  # plans of one accelerator and way of paying
 FRONTIER = 24  # points that are kept
 WITHOUT_BUDGET = 2.0  # times the cheapest: what "within budget" means when none was told
+OVERSIZE = 4  # bought servers hold at most so many times the cards that are needed
+USUAL_SERVER = 8  # cards: one such server may be bought for less
 REUSED = "reused"
 MIXED = "mixed"
 
@@ -42,6 +44,7 @@ class Verdicts:
     ordered: Mask  # bought servers are there by the day they are needed
     exportable: Mask
     housed: Mask  # the room that is to take bought servers can
+    sized: Mask  # bought servers do not hold many times the cards that are needed
     affordable: Mask
 
     @property
@@ -54,6 +57,7 @@ class Verdicts:
             & self.ordered
             & self.exportable
             & self.housed
+            & self.sized
             & self.affordable
         )
 
@@ -113,7 +117,7 @@ def judge(world: World) -> Verdicts:
     exact = np.ones(n, dtype=bool)
     if limits.accuracy_loss_limit is not None:
         exact = ways.accuracy_loss[c.way] <= limits.accuracy_loss_limit + 1e-12
-    ordered, exportable, housed = (np.ones(n, dtype=bool) for _ in range(3))
+    ordered, exportable, housed, sized = (np.ones(n, dtype=bool) for _ in range(4))
     notes = world.snapshot.export_notes or {}
     for number, platform in enumerate(world.snapshot.platforms):
         own = c.platform == number
@@ -124,6 +128,8 @@ def judge(world: World) -> Verdicts:
             limits.need_by is not None and ready_on(accelerator, world.snapshot.on) > limits.need_by
         )
         ordered[own] = not late
+        bought_cards = c.instances[own] * platform.server.accelerators
+        sized[own] = bought_cards <= np.maximum(OVERSIZE * ways.cards[c.way[own]], USUAL_SERVER)
         exportable[own] = not places.barred(notes.get(accelerator.slug, ""), world.country)
         for place, room in enumerate(world.snapshot.rooms):
             there = own & (c.room == place)
@@ -139,6 +145,7 @@ def judge(world: World) -> Verdicts:
         ordered,
         exportable,
         housed,
+        sized,
         affordable,
     )
 
@@ -194,9 +201,10 @@ def choose(world: World) -> Choice:
     ]  # what idle cards cost says nothing of what one would pay for speed
     least = float(c.cost[paid[0] if paid.size else cheapest])
     most = math.inf if world.budget is not None else WITHOUT_BUDGET * least
-    near = good[within_team_budget(world)[good]] if world.budget is None else good
-    if not near.size or not world.team_budgets:
-        near = good[c.cost[good] <= most]
+    near = good[c.cost[good] <= most]
+    if world.budget is None:
+        paid_for = near[within_team_budget(world)[near]]
+        near = paid_for if paid_for.size else near
     fastest = int(near[np.lexsort((c.cost[near], c.seconds[near]))[0]])
     loss = world.ways.accuracy_loss[c.way]
     best = undominated(c.cost[good], c.seconds[good], loss[good])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError
-from core.messages import Message, msg
+from core.messages import Message, msg, plural
 from core.money import Money
 from planning.economics import defaults, exact, funnel, load_shape
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
@@ -261,12 +261,22 @@ def notes(request: StudyRequest, mix: Mix) -> list[Message]:
 
 def _reserved_words(mix: Mix) -> list[Message]:
     split = mix.split
+    facts = {
+        "cards": round(split.reserved_cards),
+        "months": mix.base.commitment_months * mix.terms,
+        "peak": round(float(mix.wanted.cards.max()) - split.reserved_cards),
+    }
     return [
-        msg(
-            "%(cards)s cards reserved for %(months)s months, up to %(peak)s on demand by the hour",
-            cards=round(split.reserved_cards),
-            months=mix.base.commitment_months * mix.terms,
-            peak=round(float(mix.wanted.cards.max()) - split.reserved_cards),
+        plural(
+            facts["cards"],
+            msg(
+                "One card reserved for %(months)s months, up to %(peak)s more on demand by the hour",
+                **facts,
+            ),
+            msg(
+                "%(cards)s cards reserved for %(months)s months, up to %(peak)s on demand by the hour",
+                **facts,
+            ),
         ),
         msg(
             "%(share)s %% of the reserved card-hours are idle",

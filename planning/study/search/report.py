@@ -69,7 +69,7 @@ def nearest(world: World, choice: Choice) -> Ints:
     dear = np.ones(able.size)
     if world.budget is not None and world.budget.amount:
         dear = np.maximum(c.amount[able] / float(world.budget.amount), 1.0)
-    barred = ~(verdicts.ordered & verdicts.exportable & verdicts.housed)[able]
+    barred = ~(verdicts.ordered & verdicts.exportable & verdicts.housed & verdicts.sized)[able]
     order = able[np.lexsort((c.cost[able], np.log(late) + np.log(dear), barred))]
     seen: set[tuple[str, str]] = set()
     kept = []
@@ -148,6 +148,12 @@ def recommended(
             fastest,
             nothing_faster
             if fastest == cheapest
+            else msg(
+                "%(gain)s %% less time than the cheapest for %(times)s times the money",
+                gain=round(100 * gain),
+                times=round(1 + more, 1),
+            )
+            if more >= 1
             else msg(
                 "%(gain)s %% less time than the cheapest for %(more)s %% more money",
                 gain=round(100 * gain),
@@ -232,11 +238,12 @@ def _inputs(world: World, i: int, constants: str) -> list[dict[str, str]]:
     if c.mix[i] >= 0:
         mix = world.mixes[int(c.mix[i])]
         price_currency = mix.base.price.currency
-        rows += [
-            {"name": "price", "version": offer.as_of.isoformat(), "source": offer.source}
+        seen = dict.fromkeys(
+            (offer.as_of.isoformat(), offer.source)
             for offer in (mix.base, mix.peak, mix.spare)
             if offer is not None
-        ]
+        )
+        rows += [{"name": "price", "version": day, "source": source} for day, source in seen]
     elif c.offer[i] >= 0:
         offer = world.market.offers[int(c.offer[i])]
         price_currency = offer.price.currency
@@ -302,7 +309,10 @@ def software_first(world: World, plans: list[dict[str, Any]]) -> list[dict[str, 
     found: dict[str, dict[str, Any]] = {}
     for plan in shown:
         for text in (plan["estimate"] or {}).get("warnings", []):
-            found.setdefault(str(text), text)
+            if not text["template"].startswith(
+                "Data sheets"
+            ):  # about the card's papers: told with the estimate
+                found.setdefault(str(text), text)
     if request.kind == Kind.GPU_HOURS:  # nothing is known of the work that the rules ask about
         return list(found.values())
     training = request.kind in TRAINING

@@ -10,14 +10,14 @@ from core.messages import Message, msg, plural
 from core.money import Money, minor_digits
 from planning.economics.exact import to_decimal
 from planning.economics.types import PaymentMode
-from planning.study.search.choice import REUSED, Choice, Verdicts, World, timing
+from planning.study.search.choice import OVERSIZE, REUSED, Choice, Verdicts, World, timing
 from planning.study.search.costs import Candidates, held_hours, room_of
 from planning.study.search.housing import misfit
 from planning.study.search.market import offer_exclusion, ready_on
 from planning.study.search.ways import Exclusion, Ints
 
 # What each condition is called, in the order in which a loser is asked.
-_CONDITIONS = ("exportable", "ends", "exact", "in_time", "ordered", "housed", "affordable")
+_CONDITIONS = ("exportable", "ends", "exact", "in_time", "ordered", "sized", "housed", "affordable")
 
 
 def losers(world: World, choice: Choice) -> list[Exclusion]:
@@ -74,7 +74,7 @@ def _exclusion(world: World, choice: Choice, kind: str, i: int) -> Exclusion:
 
 _CODES = {
     "exportable": "export", "ends": "spot", "exact": "accuracy", "in_time": "time", "ordered": "lead_time",
-    "housed": "site", "affordable": "budget", "dearer": "price",
+    "housed": "site", "sized": "size", "affordable": "budget", "dearer": "price",
 }  # fmt: skip
 
 
@@ -109,6 +109,17 @@ def _words(world: World, choice: Choice, code: str, i: int) -> tuple[Message, Me
         return (
             timing(accelerator, world.snapshot.on),
             msg("Need it by %(day)s or later", day=day.isoformat()),
+        )
+    if code == "sized":
+        server = world.snapshot.platforms[int(c.platform[i])].server
+        held = int(c.instances[i]) * server.accelerators
+        return (
+            msg(
+                "It holds %(held)s cards and %(needed)s are needed: most of it would wait for other work",
+                held=held,
+                needed=int(ways.cards[way]),
+            ),
+            msg("A need of at least %(cards)s cards", cards=-(-held // OVERSIZE)),
         )
     room = room_of(world.snapshot, c, i)
     if code == "housed" and room is not None:

@@ -139,8 +139,17 @@ def test_a_team_budget_marks_and_does_not_rule_out():
     assert plan["order"]["binds"] == "budget"
     rented = next(p for p in result["plans"] if p["mode"] == "on_demand")
     assert not any("budget has left" in text(note) for note in rented["notes"])
-    fastest = next(p for p in result["plans"] if "fastest" in p["roles"])
-    assert fastest["kind"] == "offer"
+
+
+def test_a_server_many_times_too_large_is_named_and_not_proposed():
+    few = {**BUY, "accelerators": 1, "gpu_hours": 5_000}
+    rack = replace(markets.platform(), server=replace(markets.platform().server, accelerators=72))
+    snapshot = market(offer(price="80"), platforms=[rack], slugs=(H100,))
+    result = run_study(parse_request(few), None, snapshot, Setting("USD", 1, "US"))
+
+    assert all(p["kind"] != "purchase" for p in result["plans"])
+    lost = reasons(result, subject="purchase", code="size")[0]
+    assert text(lost["change"]) == "A need of at least 18 cards"
 
 
 def test_the_stage_of_the_organisation_brings_advice_and_the_request_goes_before():
