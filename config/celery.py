@@ -54,6 +54,10 @@ app.conf.beat_schedule = {
         "schedule": crontab(hour=3, minute=30),
     },
     "escalate-silence": {"task": "planning.tasks.escalate_silence", "schedule": 900.0},
+    "watch-allocations": {
+        "task": "planning.tasks.watch_allocations",
+        "schedule": crontab(hour=1, minute=40),
+    },
     "expire-reservations": {
         "task": "planning.tasks.expire_reservations",
         "schedule": crontab(hour=2, minute=20),

@@ -50,6 +50,7 @@ SECTIONS: tuple[Section, ...] = (
             Entry(_("Requests"), "request-list", "request"),
             Entry(_("Quick estimate"), "quick-estimate", "estimate"),
             Entry(_("Catalogue"), "catalog-home", "chip"),
+            Entry(_("Capacity"), "capacity", "clock"),
             Entry(_("Budgets"), "budget-list", "budget"),
             Entry(_("Portfolio"), "portfolio", "review"),
             Entry(_("Sites"), "site-list", "box"),

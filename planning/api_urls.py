@@ -10,7 +10,7 @@ from planning.api import (
     reviews,
     studies,
 )
-from planning.routes import calibrating_api, housing_api, requesting_api
+from planning.routes import calibrating_api, capacity_api, housing_api, requesting_api
 
 urlpatterns = [
     path("estimate/", estimates.EstimateView.as_view(), name="api-estimate"),
@@ -91,4 +91,5 @@ urlpatterns = [
     *calibrating_api.api,
     *housing_api.api,
     *requesting_api.api,
+    *capacity_api.api,
 ]

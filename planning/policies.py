@@ -179,6 +179,16 @@ def can_commit(user: User, budget: Budget) -> bool:
     return has_role(user, Role.PROCUREMENT, team=budget.team_id)
 
 
+def can_allocate(user: User) -> bool:
+    """Procurement and operations of the organisation give cards out."""
+    return has_role(user, Role.PROCUREMENT, Role.OPERATIONS)
+
+
+def can_release(user: User, request: CapacityRequest) -> bool:
+    """They, and those who write the team's requests: giving back needs no one's leave."""
+    return can_allocate(user) or can_create(user, request.team_id)
+
+
 def can_load_policy(user: User) -> bool:
     """Administrators put a policy in force; they decide nothing by it."""
     return has_role(user, Role.ADMINISTRATOR)

@@ -57,6 +57,11 @@ class ChangeStatus(models.TextChoices):
     DECLINED = "declined", _("Declined")
 
 
+class AllocationStatus(models.TextChoices):
+    BOOKED = "booked", _("Booked")
+    RELEASED = "released", _("Released")
+
+
 class Actor(StrEnum):
     """In which capacity a person acts on a request. A superuser without a role has none."""
 
@@ -74,6 +79,7 @@ class Actor(StrEnum):
 
 
 R, S, T, C, A = RequestStatus, StudyStatus, StepStatus, ChangeStatus, Actor
+L = AllocationStatus
 
 REQUEST_RULES: tuple[Rule, ...] = (
     Rule(
@@ -189,11 +195,20 @@ CHANGE_RULES: tuple[Rule, ...] = (
     Rule("decline", (C.PROPOSED,), (C.DECLINED,), (A.SECOND_PERSON,), "a reason"),
 )  # fmt: skip
 
+ALLOCATION_RULES: tuple[Rule, ...] = (
+    Rule("move", (L.BOOKED,), (L.BOOKED,), (A.PROCUREMENT, A.OPERATIONS),
+         "the cards are free on every new day, after the maintenance buffer",
+         "requester is told; also for a longer term"),
+    Rule("release", (L.BOOKED,), (L.RELEASED,), (A.PROCUREMENT, A.OPERATIONS, A.REQUESTER, A.TEAM_LEAD),
+         "", "its last day is the day of release"),
+)  # fmt: skip
+
 MACHINES: dict[str, tuple[type[models.TextChoices], tuple[Rule, ...]]] = {
     "Capacity request": (RequestStatus, REQUEST_RULES),
     "Study": (StudyStatus, STUDY_RULES),
     "Approval step": (StepStatus, STEP_RULES),
     "Budget change": (ChangeStatus, CHANGE_RULES),
+    "Allocation": (AllocationStatus, ALLOCATION_RULES),
 }
 
 TERMINAL_REQUEST = frozenset({R.FULFILLED, R.REJECTED, R.CANCELLED})

@@ -13,7 +13,16 @@ from core.organisation import NotSetUp
 from planning.models.reviews import ReviewReport
 from planning.models.studies import StudyBrief
 from planning.review_report import render_report, report_name
-from planning.services import briefs, freshness, imports, month_one, reviews, silence, studies
+from planning.services import (
+    allocations,
+    briefs,
+    freshness,
+    imports,
+    month_one,
+    reviews,
+    silence,
+    studies,
+)
 from planning.services.budgets import expire_reservation, expiring_requests
 from planning.services.calibration import learn
 from planning.services.ledger_proof import prove_and_alarm
@@ -138,3 +147,12 @@ def escalate_silence() -> int:
     """Tell of steps on which nobody decided in time; end approvals that were not used in time. Harmless to repeat."""
     told = sum(silence.escalate(step_id=pk) for pk in silence.silent_steps())
     return told + sum(silence.lapse(request_id=pk) for pk in silence.overdue_approvals())
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def watch_allocations() -> int:
+    """Remind of allocations that end, and tell teams of cards that they do not use. Harmless to repeat."""
+    told = allocations.remind_of_ends()
+    return told + sum(
+        allocations.note_underuse(allocation_id=pk) for pk in allocations.running_allocations()
+    )

@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from planning.routes import calibrating, housing, requesting
+from planning.routes import calibrating, capacity, housing, requesting
 from planning.views import (
     approvals,
     budgets,
@@ -75,4 +75,5 @@ urlpatterns = [
     *calibrating.pages,
     *housing.pages,
     *requesting.pages,
+    *capacity.pages,
 ]

@@ -5,9 +5,12 @@ class ProcurementConfig(AppConfig):
     name = "procurement"
 
     def ready(self) -> None:
-        from planning import stock
+        from planning import stock, supply
         from procurement.labels import name_own_actions
         from procurement.selectors.stock import free_cards
+        from procurement.selectors.supply import card_supply, lead_days
 
         name_own_actions()
         stock.register(free_cards)
+        supply.register(card_supply)
+        supply.register_lead(lead_days)

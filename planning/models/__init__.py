@@ -1,5 +1,6 @@
 """Rows of this app, by noun."""
 
+from planning.models.allocations import Allocation, CapacityPool
 from planning.models.approvals import (
     ApprovalLimit,
     ApprovalPolicy,
@@ -35,6 +36,7 @@ from planning.models.telemetry import (
 from planning.models.templates import Relation, RequestLink, RequestTemplate
 
 __all__ = [
+    "Allocation",
     "ApprovalLimit",
     "ApprovalPolicy",
     "ApprovalRule",
@@ -43,6 +45,7 @@ __all__ = [
     "Budget",
     "BudgetChange",
     "CalibrationVersion",
+    "CapacityPool",
     "CapacityRequest",
     "CapacityReview",
     "CardDay",

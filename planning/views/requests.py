@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -22,14 +23,15 @@ from core.errors import DomainError, InputError, StaleData
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.models import Team
-from core.organisation import quarter_at
+from core.organisation import quarter_at, today
 from planning import policies, tables
 from planning.filters import RequestFilter
 from planning.forms.bulk import SaveFilterForm
+from planning.forms.capacity import BookForm
 from planning.forms.discussion import CommentForm, FileForm
 from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm
 from planning.forms.templates import SplitForm, TemplateForm
-from planning.models import ApprovalStep, CapacityRequest, RequestTemplate, SavedFilter
+from planning.models import ApprovalStep, CapacityRequest, PlanChoice, RequestTemplate, SavedFilter
 from planning.selectors.approvals import (
     deciders,
     differences,
@@ -41,6 +43,7 @@ from planning.selectors.budgets import effects, similar
 from planning.selectors.origins import origins
 from planning.selectors.readers import handle_names, readers
 from planning.services import plans, requests
+from planning.services.allocations import BOOKABLE
 from planning.services.imports import may_import
 from planning.states import RequestStatus, StepStatus
 from planning.workloads import Kind, WorkloadErrors
@@ -173,6 +176,10 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
         "origins": origins(found, CapacityRequest.objects.visible_to(user)),
         "split_form": SplitForm(auto_id="split-%s") if policies.can(user, "split", found) else None,
         "template_form": TemplateForm(auto_id="template-%s"),
+        "allocations": found.allocations.standing().select_related("pool"),
+        "book_form": _book_form(found, plan)
+        if plan and policies.can_allocate(user) and found.status in BOOKABLE
+        else None,
         "comments": found.comments.select_related("author").prefetch_related("mentions"),
         "files": found.attachments.filter(removed_at=None).select_related("file", "added_by"),
         "may_comment": policies.can_comment(user, found),
@@ -186,6 +193,15 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
 def _templates(request: SignedInRequest) -> list[RequestTemplate]:
     rows = RequestTemplate.objects.visible_to(request.user).in_use().select_related("team")
     return [row for row in rows if policies.can_create(request.user, row.team_id)]
+
+
+def _book_form(found: CapacityRequest, plan: PlanChoice) -> BookForm:
+    revision = found.current
+    first = max(revision.start or revision.need_by, today())
+    days = revision.duration_days
+    last = first + timedelta(days=days - 1) if days else None
+    initial = {"cards": plan.cards, "first_day": first, "last_day": last}
+    return BookForm(auto_id="book-%s", initial=initial)
 
 
 @require_safe
