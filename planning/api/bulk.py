@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from catalog.api.serializers import EncodingInput
 from core.drf import idempotent, seen_version
 from core.errors import InputError
 from core.exports import export_response
@@ -139,10 +140,6 @@ class ImportSerializer(serializers.ModelSerializer[RequestImport]):
 class ImportInput(serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     encoding = serializers.CharField(required=False, allow_blank=True, default="")
-
-
-class EncodingInput(serializers.Serializer[Any]):
-    encoding = serializers.CharField()
 
 
 class ApplyInput(serializers.Serializer[Any]):

@@ -123,7 +123,9 @@ WITHOUT_REASON = frozenset({"submit", "start-sourcing"})
 class RequestStep(APIView):
     """Take one step: submit, recall, revise, cancel, start-sourcing."""
 
-    @extend_schema(request=StepInput, responses=RequestDetailSerializer)
+    @extend_schema(
+        operation_id="v1_requests_step", request=StepInput, responses=RequestDetailSerializer
+    )
     @idempotent
     def post(self, request: Request, pk: int, step: str) -> Response:
         visible(request, pk)

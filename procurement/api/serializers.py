@@ -501,7 +501,7 @@ class RmaSerializer(serializers.ModelSerializer[Rma]):
         ]  # fmt: skip
 
 
-class PolicySerializer(serializers.ModelSerializer[PurchasingPolicy]):
+class PurchasingPolicySerializer(serializers.ModelSerializer[PurchasingPolicy]):
     class Meta:
         model = PurchasingPolicy
         fields = ["sealing", "openers", "minimum_vendors", "reason_length", "over_delivery", "price_tolerance",

@@ -567,14 +567,14 @@ def _name(holder: Any) -> str:
 class PolicyView(APIView):
     """How strictly the organisation buys; PATCH by administrators."""
 
-    @extend_schema(responses=s.PolicySerializer)
+    @extend_schema(responses=s.PurchasingPolicySerializer)
     def get(self, request: Request) -> Response:
-        return Response(s.PolicySerializer(PurchasingPolicy.current()).data)
+        return Response(s.PurchasingPolicySerializer(PurchasingPolicy.current()).data)
 
-    @extend_schema(request=s.PolicySerializer, responses=s.PolicySerializer)
+    @extend_schema(request=s.PurchasingPolicySerializer, responses=s.PurchasingPolicySerializer)
     def patch(self, request: Request) -> Response:
-        data = checked(s.PolicySerializer(data=request.data, partial=True))
+        data = checked(s.PurchasingPolicySerializer(data=request.data, partial=True))
         changed = policy.set_purchasing_policy(
             by=api_user(request), version=seen_version(request), **data
         )
-        return Response(s.PolicySerializer(changed).data)
+        return Response(s.PurchasingPolicySerializer(changed).data)
