@@ -532,3 +532,14 @@ def test_elapsed_time_is_shown_while_a_job_runs(site, user):
     job = job_of(user, status=Job.Status.RUNNING, started_at=timezone.now() - timedelta(minutes=5))
 
     assert "5.0" in site.get(reverse("job-detail", args=[job.pk])).content.decode()
+
+
+def test_the_trail_by_api_takes_the_same_filters(site, user):
+    record("team.renamed", on=user, by=user)
+    record("matter.arisen", on=user, by=user)
+    address = reverse("api-audit")
+    rows = site.get(address, {"action": "team."}).json()["results"]
+    assert [row["action"] for row in rows] == ["team.renamed"]
+    wrong = site.get(address, {"since": "yesterday"})
+    assert wrong.status_code == 400
+    assert "since" in wrong.content.decode()
