@@ -47,7 +47,7 @@ class Export(APIView):
         )
 
 
-class OutcomeSerializer(serializers.Serializer[Any]):
+class StepOutcomeSerializer(serializers.Serializer[Any]):
     request = serializers.IntegerField(source="request.pk")
     reference = serializers.CharField(source="request.reference")
     refused = serializers.SerializerMethodField(allow_null=True)
@@ -75,27 +75,27 @@ class BulkApproveInput(serializers.Serializer[Any]):
 class BulkStep(APIView):
     """Submit or withdraw (`cancel`) many requests; each answers for itself."""
 
-    @extend_schema(request=BulkInput, responses=OutcomeSerializer(many=True))
+    @extend_schema(request=BulkInput, responses=StepOutcomeSerializer(many=True))
     def post(self, request: Request) -> Response:
         data = checked(BulkInput(data=request.data))
         outcomes = bulk.step_many(
             action=data["action"], request_ids=data["requests"], reason=data["reason"],
             by=api_user(request), path=request.path,
         )  # fmt: skip
-        return Response(OutcomeSerializer(outcomes, many=True).data)
+        return Response(StepOutcomeSerializer(outcomes, many=True).data)
 
 
 class BulkApprove(APIView):
     """Approve many steps, each with the hash of what was read; each answers for itself."""
 
-    @extend_schema(request=BulkApproveInput, responses=OutcomeSerializer(many=True))
+    @extend_schema(request=BulkApproveInput, responses=StepOutcomeSerializer(many=True))
     def post(self, request: Request) -> Response:
         data = checked(BulkApproveInput(data=request.data))
         outcomes = bulk.approve_many(
             seen=[(row["id"], row["seen_hash"]) for row in data["steps"]],
             reason=data["reason"], by=api_user(request), path=request.path,
         )  # fmt: skip
-        return Response(OutcomeSerializer(outcomes, many=True).data)
+        return Response(StepOutcomeSerializer(outcomes, many=True).data)
 
 
 # --- imports --------------------------------------------------------------------------------------------------------

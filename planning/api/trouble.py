@@ -26,7 +26,7 @@ def say(message: Message) -> str:
 class TroubleList(APIView):
     """Symptoms."""
 
-    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @extend_schema(operation_id="v1_trouble_list", responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
         return Response([{"key": s.key, "title": say(s.title)} for s in SYMPTOMS])
 
