@@ -16,6 +16,7 @@ from procurement.order_document import document_name, render_order
 from procurement.services.certificates import attach_certificate
 from procurement.services.evidence import read_file
 from procurement.services.evidence_checks import check_evidence
+from procurement.services.live import seal_finished, watch_feeds
 from procurement.services.order_documents import attach_document
 from procurement.services.reviews import freeze_due_reviews
 from procurement.services.rfqs import close_rfq, due_rfqs
@@ -75,6 +76,12 @@ def close_due_rfqs() -> None:
 def check_evidence_files() -> int:
     """Compare evidence on disk with its hashes. Safe to repeat: an alarm is raised once."""
     return len(check_evidence())
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def watch_live_burn_ins() -> tuple[int, int]:
+    """Tell of cards that fell silent, and seal the log of those that have their hours. Safe to repeat."""
+    return watch_feeds(), len(seal_finished())
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -7,6 +7,7 @@ from procurement.models.burn_in import BurnInRun, ChecklistItem, ChecklistTempla
 from procurement.models.deliveries import AnnouncedSerial, Delivery, ReceiptLine
 from procurement.models.evidence import EvidenceFile, UnitVerdict
 from procurement.models.invoices import Invoice, InvoiceLine
+from procurement.models.live import LiveCard, LiveChunk, LiveFeed
 from procurement.models.orders import OrderLine, OrderRevision, PurchaseOrder
 from procurement.models.policy import PurchasingPolicy
 from procurement.models.quotes import (
@@ -36,6 +37,9 @@ __all__ = [
     "EvidenceFile",
     "Invoice",
     "InvoiceLine",
+    "LiveCard",
+    "LiveChunk",
+    "LiveFeed",
     "OrderLine",
     "OrderRevision",
     "PriceBreak",

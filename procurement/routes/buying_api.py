@@ -4,6 +4,7 @@ from typing import Any
 
 from django.urls import path
 
+from procurement.api import live
 from procurement.api import views as v
 
 PLURALS = {
@@ -43,6 +44,11 @@ api_routes = [
         "deliveries/<int:pk>/evidence/", v.DeliveryEvidence.as_view(), name="api-delivery-evidence"
     ),
     path("deliveries/<int:pk>/items/", v.DeliveryItems.as_view(), name="api-delivery-items"),
+    path("live/", live.LivePush.as_view(), name="api-live-push"),
+    path("deliveries/<int:pk>/live/", live.LiveBoardView.as_view(), name="api-delivery-live"),
+    path(
+        "deliveries/<int:pk>/live-token/", live.LiveToken.as_view(), name="api-delivery-live-token"
+    ),
     path("rmas/<int:pk>/evidence/", v.RmaEvidence.as_view(), name="api-rma-evidence"),
 ]
 for noun, plural in PLURALS.items():

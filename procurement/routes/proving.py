@@ -2,7 +2,16 @@
 
 from django.urls import path, re_path
 
-from procurement.views import acceptance, assets, burn_in, deliveries, evidence, invoices, rmas
+from procurement.views import (
+    acceptance,
+    assets,
+    burn_in,
+    deliveries,
+    evidence,
+    invoices,
+    live,
+    rmas,
+)
 
 pages = [
     path("orders/<int:pk>/announce/", deliveries.order_announce, name="order-announce"),
@@ -15,6 +24,8 @@ pages = [
     path("deliveries/<int:pk>/burn-in/start/", burn_in.burn_in_start, name="burn-in-start"),
     path("deliveries/<int:pk>/burn-in/items/", burn_in.burn_in_items, name="burn-in-items"),
     path("deliveries/<int:pk>/burn-in/<slug:action>/", burn_in.burn_in_bulk, name="burn-in-bulk"),
+    path("deliveries/<int:pk>/live/", live.delivery_live, name="delivery-live"),
+    path("deliveries/<int:pk>/live/token/", live.feed_token, name="feed-token"),
     path("deliveries/<int:pk>/evidence/", evidence.evidence_upload, name="evidence-upload"),
     path(
         "deliveries/<int:pk>/acceptance/", acceptance.acceptance_propose, name="acceptance-propose"

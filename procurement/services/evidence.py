@@ -21,6 +21,7 @@ from core.messages import Message, msg
 from core.models import User
 from procurement.coverage import BROKEN_CLOCK, covered_seconds
 from procurement.evidence.isolated import MEMORY_BYTES, read_isolated
+from procurement.evidence.policy import default_policy
 from procurement.evidence.types import DeviceEvidence, Evidence, Reason, Severity, Verdict
 from procurement.evidence.verdict import worst
 from procurement.log_times import time_doubts
@@ -104,7 +105,13 @@ def context_for(delivery: Delivery) -> dict[str, Any]:
     if first is not None:
         end = first.clock_from + timedelta(seconds=first.required_seconds)
         order |= {"window_start": first.clock_from.isoformat(), "window_end": end.isoformat()}
-    return {"policy": delivery.order.evidence_policy, "order_context": order}
+    agreed = delivery.order.burn_in_hours
+    standard = default_policy().require("min_hours")
+    return {
+        "policy": delivery.order.evidence_policy,
+        "policy_used": {"min_hours": agreed} if agreed not in (None, standard) else {},
+        "order_context": order,
+    }
 
 
 def read_file(*, evidence_id: int, report: Callable[[int, Message], None]) -> EvidenceFile:

@@ -103,7 +103,7 @@ def refresh_run(run: BurnInRun) -> bool:
     if covered != run.covered_seconds:
         run.covered_seconds = covered
         BurnInRun.objects.filter(pk=run.pk).update(covered_seconds=covered)
-    failed = False
+    failed = bool(_unasked_failures(run, verdicts))
     for row in run.items.select_related("item"):
         if row.result in (ItemResult.WAIVED, ItemResult.NOT_APPLICABLE):
             continue
@@ -127,6 +127,21 @@ def refresh_run(run: BurnInRun) -> bool:
             row.save(update_fields=["result", "value", "evidence", "decided_at", "decided_by"])
         failed = failed or (result == ItemResult.FAIL and row.item.weight == Weight.BLOCKING)
     return failed
+
+
+def _unasked_failures(run: BurnInRun, verdicts: Sequence[UnitVerdict]) -> list[UnitVerdict]:
+    """Files that fail the unit though no deciding item asks for them: a failure that was seen is a failure."""
+    asked = {
+        name
+        for row in run.items.select_related("item")
+        if row.item.weight != Weight.INFORMATION
+        for name in row.item.formats
+    }
+    return [
+        verdict
+        for verdict in verdicts
+        if verdict.verdict == VerdictChoice.FAIL and verdict.evidence.format not in asked
+    ]
 
 
 def _decide(
@@ -185,12 +200,17 @@ def refresh_runs(runs: Iterable[BurnInRun]) -> None:
 
 
 def failure_words(run: BurnInRun) -> str:
-    """Codes and findings of the blocking items that failed."""
+    """Codes and findings of the blocking items that failed, and of files that fail the unit unasked."""
     rows = run.items.filter(result=ItemResult.FAIL, item__weight=Weight.BLOCKING)
-    return "; ".join(
+    words = [
         " ".join(filter(None, [row.item.code, row.value or row.note]))
         for row in rows.select_related("item")
-    )
+    ]
+    words += [
+        f"{verdict.evidence.format}: {_words(verdict)}"
+        for verdict in _unasked_failures(run, verdicts_of(run))
+    ]
+    return "; ".join(words)
 
 
 def open_points(run: BurnInRun) -> list[Message]:
