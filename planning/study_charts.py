@@ -101,7 +101,11 @@ def _costs(result: Mapping[str, Any]) -> Chart:
     return charts.bars(
         title=_("Cost of the cheapest plans"),
         description=_("All of them take the same time."),
-        labels=(_("Plan"), _("Paid"), _("Cost [%(currency)s]") % {"currency": result["currency"]}),
+        labels=(
+            _("Plan"),
+            _("How it is paid"),
+            _("Cost [%(currency)s]") % {"currency": result["currency"]},
+        ),
         rows=[
             (f"{number}. {plan_name(plan)}", mode_label(plan["mode"]), float(plan["cost"]))
             for number, plan in enumerate(result["plans"][:BARS], start=1)

@@ -81,7 +81,7 @@ def _week(found: Mapping[str, Any]) -> Chart:
     return charts.areas(
         title=_("Cards in use over the last week"),
         description=_("The week in which the load has grown most."),
-        labels=(_("Hour of the week"), _("Paid"), _("Cards")),
+        labels=(_("Hour of the week"), _("How it is paid"), _("Cards")),
         rows=[
             (float(hour), names[i], float(row[i]))
             for i in used

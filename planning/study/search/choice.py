@@ -28,6 +28,7 @@ SHOWN = 24  # ranked plans, beside the frontier
 ALIKE = 3  # plans of one accelerator and way of paying
 FRONTIER = 24  # points that are kept
 WITHOUT_BUDGET = 2.0  # times the cheapest: what "within budget" means when none was told
+FASTER = 0.02  # less time than the cheapest: below it nothing is gained by paying more
 OVERSIZE = 4  # bought servers hold at most so many times the cards that are needed
 USUAL_SERVER = 8  # cards: one such server may be bought for less
 REUSED = "reused"
@@ -206,6 +207,8 @@ def choose(world: World) -> Choice:
         paid_for = near[within_team_budget(world)[near]]
         near = paid_for if paid_for.size else near
     fastest = int(near[np.lexsort((c.cost[near], c.seconds[near]))[0]])
+    if c.seconds[fastest] > (1 - FASTER) * c.seconds[cheapest]:
+        fastest = cheapest
     loss = world.ways.accuracy_loss[c.way]
     best = undominated(c.cost[good], c.seconds[good], loss[good])
     frontier = _thinned(good[best], c)

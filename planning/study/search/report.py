@@ -137,9 +137,11 @@ def recommended(
     more = float(c.cost[fastest] / c.cost[cheapest]) - 1.0 if c.cost[cheapest] else 0.0
     gain = 1.0 - float(c.seconds[fastest] / c.seconds[cheapest])
     nothing_faster = (
-        msg("Nothing within the budget is faster")
+        msg("Nothing within the budget is noticeably faster")
         if world.budget is not None
-        else msg("Nothing at up to twice the cheapest cost is faster; no budget was told")
+        else msg(
+            "Nothing at up to twice the cheapest cost is noticeably faster; no budget was told"
+        )
     )
     why: list[tuple[str, int, Message]] = [
         ("cheapest", cheapest, msg("Nothing that meets the need costs less")),
