@@ -19,30 +19,10 @@ from django.utils.translation import ngettext, pgettext
 from core import charts
 from core.templatetags.ui import money, said
 from planning.models.plans import PaymentChoice, SpendKind
+from planning.review_parts import DASH, Section, Table
+from planning.review_use import learned, recommended, used
 from planning.states import RequestStatus
 from planning.workloads import Kind
-
-DASH = "–"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A titled table of ready text. `columns` are (label, "" or "num")."""
-
-    title: str
-    columns: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str | None, ...], ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """One chapter: what it says in a sentence or two, then its charts and tables."""
-
-    title: str
-    sentences: tuple[str, ...] = ()
-    charts: tuple[charts.Chart, ...] = ()
-    tables: tuple[Table, ...] = ()
-    empty: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +51,16 @@ def build_pack(data: Mapping[str, Any], *, number: int) -> Pack:
         ),
         version=str(number),
         tiles=_tiles(data),
-        sections=(_demand(data), _budgets(data), _orders(data), _acceptance(data), _requests(data)),
+        sections=(
+            *recommended(data),
+            _demand(data),
+            *used(data),
+            _budgets(data),
+            _orders(data),
+            _acceptance(data),
+            *learned(data),
+            _requests(data),
+        ),
         holes=tuple(said(hole) for hole in data["holes"]),
     )
 

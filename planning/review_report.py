@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -19,7 +20,10 @@ from planning.review_pack import build_pack
 from planning.selectors.reviews import BUCKETS
 
 AMOUNTS = frozenset({*BUCKETS, "amount", "base_amount"})
-LISTS = ("requests", "demand", "budgets", "orders", "cards", "vendors")
+LISTS = (
+    "recommendations", "requests", "demand", "supply", "use", "queues", "forecast", "budgets", "orders", "cards",
+    "vendors", "calibration",
+)  # fmt: skip
 
 
 def render_report(report: ReviewReport) -> bytes:
@@ -33,12 +37,13 @@ def render_report(report: ReviewReport) -> bytes:
             {"pack": pack, "data_hash": snapshot.data_hash},
             report.language,
             made_at=datetime.fromisoformat(data["as_of"]),
-            attachments=[
-                Attachment(f"{name}.csv", _csv(data[name]), pack.title)
-                for name in LISTS
-                if data[name]
-            ],
+            attachments=attachments_of(data, pack.title),
         )
+
+
+def attachments_of(data: Mapping[str, Any], title: str) -> list[Attachment]:
+    """The lists of a snapshot as CSV files."""
+    return [Attachment(f"{name}.csv", _csv(data[name]), title) for name in LISTS if data.get(name)]
 
 
 def report_name(report: ReviewReport) -> str:

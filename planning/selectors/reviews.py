@@ -16,10 +16,12 @@ from core.money import Money, total
 from core.quarters import Quarter
 from planning.actuals import QuarterActuals
 from planning.models.budgets import Budget
+from planning.models.month_one import ReviewRules
 from planning.models.requests import CapacityRequest
 from planning.models.reviews import CapacityReview
 from planning.review_policies import can_see_reviews
 from planning.selectors.budgets import balances
+from planning.selectors.review_use import use_figures
 from planning.states import TERMINAL_REQUEST
 
 BUCKETS = ("allotted", "reserved", "approved", "committed", "actual", "available")
@@ -43,9 +45,12 @@ def review_figures(
     orders, ordered_total = _orders(actuals, currency, day, holes)
     if not budgets:
         holes.append(msg("No budget was set for %(quarter)s.", quarter=str(period)))
-    holes.append(
-        msg("No telemetry source is connected, so utilisation and queue times are not known.")
-    )
+    rules = ReviewRules.objects.first() or ReviewRules()
+    use = use_figures(
+        period=period, organisation=organisation, actuals=actuals, day=day, holes=holes,
+        statistic=rules.queue_statistic, queue_limit=rules.queue_hours * 3600,
+        low_use=rules.oversized_percent / 100,
+    )  # fmt: skip
     cards = Counter(card.state for card in actuals.cards)
     verdicts = Counter(card.verdict or "none" for card in actuals.cards)
     return {
@@ -67,6 +72,7 @@ def review_figures(
         "vendors": actuals.to_json()["vendors"],
         "open_rfqs": actuals.open_rfqs,
         "open_rmas": actuals.open_rmas,
+        **use,
         "holes": [hole.to_json() for hole in holes],
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,6 +16,7 @@ from core.files import download
 from core.http import SignedInRequest
 from planning.forms.reviews import CloseForm, FreezeForm
 from planning.models.reviews import ReviewReport, ReviewSnapshot
+from planning.review_changes import changes
 from planning.review_pack import build_pack
 from planning.review_policies import can_freeze_review, can_hold_review, can_see_reviews
 from planning.selectors.reviews import visible_reviews
@@ -44,6 +47,7 @@ def review_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "snapshots": snapshots,
             "pack": build_pack(snapshot.data, number=snapshot.number) if snapshot else None,
             "reports": reports,
+            **_changed(snapshot, snapshots),
             "trail": trail(review)[:30],
             "may_freeze": can_freeze_review(request.user)
             and review.status not in {review.Status.IN_SESSION, review.Status.CLOSED},
@@ -55,6 +59,25 @@ def review_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "close_form": CloseForm(initial={"version": review.version}),
         },
     )
+
+
+CHANGES = 200
+
+
+def _changed(snapshot: ReviewSnapshot | None, snapshots: list[ReviewSnapshot]) -> dict[str, Any]:
+    """What the shown version changed against the one before."""
+    before = next((s for s in snapshots if snapshot and s.number == snapshot.number - 1), None)
+    if snapshot is None or before is None:
+        return {}
+    found = changes(before.data, snapshot.data)
+    rows = [[f"{c.part} {c.row}".strip(), c.field, c.before, c.after] for c in found[:CHANGES]]
+    columns = [(_("Row"), ""), (_("Figure"), ""), (_("Before"), "num"), (_("Now"), "num")]
+    return {
+        "before": before,
+        "changed": rows,
+        "change_columns": columns,
+        "changed_count": len(found),
+    }
 
 
 def _asked_snapshot(
