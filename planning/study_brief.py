@@ -14,8 +14,9 @@ from core.charts import Chart
 from core.organisation import organisation
 from core.pdf import Attachment, render_pdf
 from core.templatetags.ui import percent
-from planning import study_charts, study_orders, study_tables, tables
+from planning import study_charts, study_tables, tables
 from planning.models.studies import StudyBrief
+from planning.plan_rows import brief_rows, chosen_row
 from planning.study.search.say import said
 
 LISTED = 5  # of software advice and of assumptions each: the rest is in the study attached
@@ -33,7 +34,8 @@ def render_brief(brief: StudyBrief) -> bytes:
             "revision": study.revision,
             "ask": tables.revision_facts(study.revision),
             "cards": study_tables.cards(result),
-            "rows": brief_rows(result),
+            "chosen": chosen_row(result, brief.plan_key),
+            "rows": brief_rows(result, but=brief.plan_key),
             "time_label": study_tables.time_label(result),
             "chart": study_charts.frontier_chart(result),
             "course": cost_course(result),
@@ -64,41 +66,6 @@ def brief_name(brief: StudyBrief) -> str:
     """`decision-brief-R-0042-r1-zh-hans.pdf`."""
     revision = brief.study.revision
     return f"decision-brief-{revision.request.reference}-r{revision.number}-s{brief.study_id}-{brief.language}.pdf"
-
-
-def brief_rows(result: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The recommended plans, each once, as rows: roles, name, cost with its spread, time with its spread, regret."""
-    found: dict[str, dict[str, Any]] = {}
-    for card in study_tables.cards(result):
-        row = found.setdefault(card.plan["key"], {"roles": [], "card": card, "why": []})
-        row["roles"].append(card.role)
-        row["why"].append(card.why)
-    return [
-        {
-            "roles": " · ".join(row["roles"]),
-            "name": row["card"].name,
-            "place": row["card"].place,
-            "cost": row["card"].cost,
-            "amount": row["card"].amount,
-            "extra": _extra(row["card"]),
-            "time": row["card"].time,
-            "spread": row["card"].facts[0][1],
-            "regret": row["card"].facts[3][1],
-            "why": "; ".join(row["why"]),
-        }
-        for row in found.values()
-    ]
-
-
-def _extra(card: study_tables.Card) -> list[str]:
-    """What a decider must know of the plan: how a mix is split, by when a purchase is ordered and what binds it."""
-    if card.plan.get("order"):
-        order = study_orders.order_row(card.plan)
-        return [
-            _("Order by %(day)s; ready if ordered today: %(ready)s. What binds first: %(binds)s.")
-            % {"day": order["last"], "ready": order["ready"], "binds": order["binds"]}
-        ]
-    return card.notes[:1] if card.plan.get("funnel") else []
 
 
 def cost_course(result: Mapping[str, Any]) -> Chart | None:

@@ -102,7 +102,7 @@ def cards(result: Mapping[str, Any]) -> list[Card]:
     """The recommended plans, in their order."""
     plans = by_key(result)
     return [
-        _card(result, plans[row["key"]], row["role"], said(row["why"]))
+        plan_card(result, plans[row["key"]], row["role"], said(row["why"]))
         for row in result["recommended"]
     ]
 
@@ -112,7 +112,10 @@ def by_key(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {plan["key"]: plan for plan in [*result["plans"], *result["nearest"]]}
 
 
-def _card(result: Mapping[str, Any], plan: Mapping[str, Any], role: str, why: str) -> Card:
+def plan_card(
+    result: Mapping[str, Any], plan: Mapping[str, Any], role: str = "", why: str = ""
+) -> Card:
+    """One plan with its figures."""
     currency = plan["currency"]
     spread = plan["cost_spread"]
     seconds = plan["seconds"]
@@ -135,7 +138,7 @@ def _card(result: Mapping[str, Any], plan: Mapping[str, Any], role: str, why: st
             )
         )
     return Card(
-        str(ROLES[role]), why, plan, plan_name(plan), place(plan), amount(plan["cost"], currency),
+        str(ROLES[role]) if role else "", why, plan, plan_name(plan), place(plan), amount(plan["cost"], currency),
         amount(plan["amount"], currency) if plan["amount"] != plan["cost"] else None, span(seconds["p50"]), facts,
         [said(note) for note in plan["notes"]],
     )  # fmt: skip

@@ -203,7 +203,7 @@ class StudyBriefs(APIView):
 
     @extend_schema(responses=BriefSerializer(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        rows = visible(request, pk).briefs.select_related("file")
+        rows = briefs.current_briefs(visible(request, pk))
         return Response(BriefSerializer(rows, many=True).data)
 
     @extend_schema(request=LanguageInput, responses={201: BriefSerializer})
@@ -223,9 +223,7 @@ class StudyBriefFile(APIView):
     @extend_schema(responses={(200, "application/pdf"): OpenApiTypes.BINARY})
     def get(self, request: Request, pk: int, language: str) -> FileResponse:
         brief = get_object_or_404(
-            visible(request, pk).briefs.select_related("file"),
-            language=language,
-            file__isnull=False,
+            briefs.current_briefs(visible(request, pk)), language=language, file__isnull=False
         )
         if brief.file is None:
             raise NotFound

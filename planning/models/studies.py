@@ -105,11 +105,14 @@ class Study(models.Model):
 
 
 class StudyBrief(models.Model):
-    """The decision brief of one study in one language, as PDF."""
+    """The decision brief of one study in one language, as PDF; another one once a plan of it was chosen."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="briefs")
     language = models.CharField(_("language"), max_length=10, choices=LANGUAGE_CHOICES)
     template_version = models.PositiveSmallIntegerField()
+    plan_key = models.CharField(
+        max_length=160, blank=True, default=""
+    )  # empty: nothing was chosen yet
     job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     file = models.ForeignKey(
         StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
@@ -122,7 +125,7 @@ class StudyBrief(models.Model):
         ordering = ["language"]
         constraints = [
             models.UniqueConstraint(
-                fields=["study", "language", "template_version"], name="brief_once"
+                fields=["study", "language", "template_version", "plan_key"], name="brief_once"
             )
         ]
 

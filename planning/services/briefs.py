@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from core import jobs, transitions
@@ -13,12 +14,26 @@ from core.files import store_bytes
 from core.messages import msg
 from core.models import Job, StoredFile, User
 from planning import policies
+from planning.models.plans import PlanChoice
 from planning.models.studies import Study, StudyBrief
 from planning.states import StudyStatus
 
-TEMPLATE_VERSION = 2
+TEMPLATE_VERSION = 3
 TASK = "planning.tasks.render_brief"
 LEAST_OPTIONS = 2  # to decide between, doing nothing counted
+
+
+def chosen_key(study: Study) -> str:
+    """Key of the plan that was chosen from `study`; empty while none was."""
+    key = PlanChoice.objects.filter(study=study).values_list("plan_key", flat=True).first()
+    return key or ""
+
+
+def current_briefs(study: Study) -> QuerySet[StudyBrief]:
+    """The briefs of `study` as it stands: of the plan chosen now, by today's template."""
+    return StudyBrief.objects.filter(
+        study=study, template_version=TEMPLATE_VERSION, plan_key=chosen_key(study)
+    ).select_related("job", "file")
 
 
 @transaction.atomic
@@ -35,7 +50,10 @@ def request_brief(*, study_id: int, language: str, by: User | None) -> StudyBrie
     if study.result is None or "schema" not in study.result:
         raise InvalidTransition(msg("The study has no result yet"))
     brief, _created = StudyBrief.objects.get_or_create(
-        study=study, language=language, template_version=TEMPLATE_VERSION
+        study=study,
+        language=language,
+        template_version=TEMPLATE_VERSION,
+        plan_key=chosen_key(study),
     )
     if brief.file_id is None:
         job = jobs.submit(TASK, brief.pk, key=f"study-brief:{brief.pk}", owner=by)

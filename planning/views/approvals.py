@@ -33,6 +33,7 @@ from planning.models import (
     CapacityRequest,
     Delegation,
 )
+from planning.plan_rows import bases
 from planning.selectors.approvals import inbox
 from planning.selectors.budgets import effects
 from planning.services import approvals
@@ -45,8 +46,12 @@ from planning.services.policy_presets import load_policy
 def approval_list(request: SignedInRequest) -> HttpResponse:
     """What waits for this person's decision, with what it would do to the budget and what changed since last time."""
     items = inbox(request.user)
-    found = effects([item.step.revision.plan for item in items], quarter_at())
-    rows = [{"item": item, "effect": found[item.step.revision.plan.pk]} for item in items]
+    chosen = [item.step.revision.plan for item in items]
+    found, basis = effects(chosen, quarter_at()), bases(chosen)
+    rows = [
+        {"item": item, "effect": found[plan.pk], "basis": basis.get(plan.pk)}
+        for item, plan in zip(items, chosen, strict=True)
+    ]
     standing_in = Delegation.objects.active_on(today()).filter(delegate=request.user)
     context = {"rows": rows, "standing_in": standing_in.select_related("principal")}
     return render(request, "planning/approval_list.html", context)

@@ -32,6 +32,7 @@ from planning.forms.discussion import CommentForm, FileForm
 from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm
 from planning.forms.templates import SplitForm, TemplateForm
 from planning.models import ApprovalStep, CapacityRequest, PlanChoice, RequestTemplate, SavedFilter
+from planning.plan_rows import bases
 from planning.selectors.approvals import (
     deciders,
     differences,
@@ -156,6 +157,7 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
             (newer, tables.difference_rows(differences(older, newer)))
             for newer, older in pairwise(revisions)
         ],
+        "basis": bases([plan]).get(plan.pk) if plan is not None else None,
         "effect": effects([plan], quarter_at())[plan.pk]
         if plan
         and found.status in (RequestStatus.DRAFT, RequestStatus.SUBMITTED, RequestStatus.IN_REVIEW)

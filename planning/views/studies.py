@@ -153,7 +153,7 @@ def _briefs(study: Study) -> list[dict[str, Any]]:
     """One row for each language: the drawn file, its job, or neither."""
     if study.result is None or "schema" not in study.result:
         return []
-    found = {brief.language: brief for brief in study.briefs.select_related("job", "file")}
+    found = {brief.language: brief for brief in briefs.current_briefs(study)}
     return [
         {"language": code, "name": get_language_info(code)["name_local"], "brief": found.get(code)}
         for code, _name in settings.LANGUAGES
@@ -213,9 +213,7 @@ def study_brief(request: SignedInRequest, pk: int, language: str) -> HttpRespons
 def study_brief_file(request: SignedInRequest, pk: int, language: str) -> FileResponse:
     """The decision brief as PDF."""
     study = visible_study(request, pk)
-    brief = get_object_or_404(
-        study.briefs.select_related("file"), language=language, file__isnull=False
-    )
+    brief = get_object_or_404(briefs.current_briefs(study), language=language, file__isnull=False)
     if brief.file is None:
         raise Http404
     return download(brief.file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 from decimal import Decimal
@@ -12,7 +13,8 @@ import pytest
 from core.errors import InputError, InvalidTransition, NotPermitted
 from core.templatetags.ui import money
 from planning.models import Study, StudyBrief
-from planning.services import briefs, studies
+from planning.plan_rows import bases
+from planning.services import briefs, plans, studies
 from planning.states import StudyStatus
 from planning.study_brief import render_brief as draw
 from planning.tasks import render_brief, run_study
@@ -86,3 +88,41 @@ def test_publishing_freezes_a_brief_in_every_language(w, ready):
     study = briefs.publish_study(study_id=ready.pk, by=w.procurement)
     assert study.status == StudyStatus.PUBLISHED
     assert set(study.briefs.values_list("language", flat=True)) == {"en", "zh-hans"}
+
+
+def test_the_plan_put_forward_leads_the_brief_and_an_earlier_brief_stays_as_it_was(w, ready):
+    before = made(ready, "en", w.requester)
+    plan = next(p for p in ready.result["plans"] if not p["roles"])
+    plans.choose_plan(
+        revision_id=ready.revision_id, study_id=ready.pk, plan_key=plan["key"], by=w.requester
+    )
+    after = made(ready, "en", w.requester)
+
+    assert after.pk != before.pk
+    reader = pypdf.PdfReader(io.BytesIO(after.file.file.read()))
+    flat = "".join("".join(page.extract_text() for page in reader.pages).split())
+    assert len(reader.pages) <= 2
+    name = "".join(f"Put forward: {plan['cards']} × {plan['accelerator']}".split())
+    assert name in flat
+    assert flat.index(name) < flat.index("Cheapest")
+    assert "".join(money(Decimal(plan["cost"]), plan["currency"]).split()) in flat
+    assert [brief.pk for brief in briefs.current_briefs(ready)] == [after.pk]
+    before.refresh_from_db()
+    assert before.file_id is not None
+
+
+def test_the_decider_reads_the_plan_beside_the_others_before_deciding(w, ready, client):
+    plan = next(p for p in ready.result["plans"] if not p["roles"])
+    plans.choose_plan(
+        revision_id=ready.revision_id, study_id=ready.pk, plan_key=plan["key"], by=w.requester
+    )
+    basis = bases([ready.revision.plan])[ready.revision.plan.pk]
+    assert basis["chosen"]["name"].startswith(f"{plan['cards']} × {plan['accelerator']}")
+    assert "above the cheapest" in basis["chosen"]["why"]
+    assert {row["roles"] for row in basis["rows"]}
+    assert len(basis["sides"]) == len(ready.result["comparison"])
+
+    client.force_login(w.requester)
+    page = client.get(ready.revision.request.get_absolute_url()).content.decode()
+    assert basis["chosen"]["name"] in html.unescape(page)
+    assert f"{ready.get_absolute_url()}#brief" in page
