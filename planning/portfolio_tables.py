@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 
 from core import charts
 from core.charts import Chart
-from core.templatetags.ui import money, percent, said
+from core.templatetags.ui import money, percent, said, significant
+from planning.selectors.placement import Placed
 from planning.selectors.portfolio import DAYS, Pool, Portfolio
 
 CHARTS = 3  # pools drawn, largest first
@@ -94,4 +95,58 @@ def as_json(found: Portfolio) -> dict[str, Any]:
             for one in found.pools
         ],
         "without_plan": [request.pk for request in found.without_plan],
+    }
+
+
+def placement_context(found: Placed) -> dict[str, Any]:
+    """Which request goes where, what binds, what found no place."""
+    left_out = [
+        _(
+            "%(request)s: its data may not leave the country, and pools are not told apart by country here"
+        )
+        % {"request": request}
+        for request in found.in_country
+    ]
+    if found.beyond:
+        left_out.append(_("%(n)s requests beyond the largest ones") % {"n": found.beyond})
+    answer = found.placement
+    if answer is None:
+        return {"left_out": left_out}
+    return {
+        "cost": money(answer.sheet.total),
+        "rows": [
+            {
+                "request": found.requests[one.workload],
+                "pool": one.pool,
+                "cards": significant(max(one.cards)),
+            }
+            for one in answer.assignments
+        ],
+        "binding": [said(one.message) for one in answer.binding],
+        "shortfalls": [f"{one.workload}: {said(one.reason)}" for one in answer.shortfalls],
+        "left_out": left_out,
+    }
+
+
+def placement_json(found: Placed) -> dict[str, Any]:
+    """For the API."""
+    answer = found.placement
+    return {
+        "currency": None if answer is None else answer.sheet.currency,
+        "cost": None if answer is None else str(answer.sheet.total.amount),
+        "assignments": []
+        if answer is None
+        else [
+            {"request": found.requests[one.workload].pk, "pool": one.pool, "cards": list(one.cards)}
+            for one in answer.assignments
+        ],
+        "binding": [] if answer is None else [said(one.message) for one in answer.binding],
+        "shortfalls": []
+        if answer is None
+        else [
+            {"request": found.requests[one.workload].pk, "reason": said(one.reason)}
+            for one in answer.shortfalls
+        ],
+        "in_country": [request.pk for request in found.in_country],
+        "beyond": found.beyond,
     }

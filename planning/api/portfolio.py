@@ -9,8 +9,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.http import api_user
+from core.organisation import today
 from planning import portfolio_tables
+from planning.selectors.placement import placed
 from planning.selectors.portfolio import portfolio
+from planning.services.snapshots import snapshot
 
 
 class PortfolioView(APIView):
@@ -19,3 +22,13 @@ class PortfolioView(APIView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
         return Response(portfolio_tables.as_json(portfolio(api_user(request))))
+
+
+class PlacementView(APIView):
+    """Where the pooled requests would run cheapest, month by month."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        return Response(
+            portfolio_tables.placement_json(placed(api_user(request), snapshot(today())))
+        )

@@ -6,6 +6,7 @@ from planning.views import organisation, portfolio, sites
 
 pages = [
     path("portfolio/", portfolio.portfolio_page, name="portfolio"),
+    path("portfolio/placement/", portfolio.placement_page, name="placement"),
     path("organisation/stage/", organisation.organisation_stage, name="organisation-stage"),
     path("sites/", sites.site_list, name="site-list"),
     path("sites/new/", sites.site_create, name="site-create"),

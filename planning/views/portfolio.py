@@ -7,8 +7,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from core.http import SignedInRequest
+from core.organisation import today
 from planning import portfolio_tables
+from planning.selectors.placement import placed
 from planning.selectors.portfolio import portfolio
+from planning.services.snapshots import snapshot
 
 
 @require_safe
@@ -17,3 +20,10 @@ def portfolio_page(request: SignedInRequest) -> HttpResponse:
     found = portfolio(request.user)
     context = {"portfolio": found, **portfolio_tables.context(found)}
     return render(request, "planning/portfolio.html", context)
+
+
+@require_safe
+def placement_page(request: SignedInRequest) -> HttpResponse:
+    """Where the pooled requests would run cheapest."""
+    context = portfolio_tables.placement_context(placed(request.user, snapshot(today())))
+    return render(request, "planning/placement.html", context)

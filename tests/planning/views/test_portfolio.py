@@ -9,8 +9,10 @@ from django.urls import reverse
 
 from core.organisation import today
 from planning import stock
+from planning.selectors.placement import placed
 from planning.selectors.portfolio import portfolio
 from planning.services import requests
+from planning.services.snapshots import snapshot
 from planning.study.search.snapshot import IdleStock
 from tests.planning import builders
 
@@ -91,3 +93,43 @@ def test_the_page_asks_a_fixed_number_of_queries(w, client, django_assert_max_nu
     with django_assert_max_num_queries(30):
         page = client.get(reverse("portfolio"))
     assert page.status_code == 200
+
+
+def test_idle_cards_are_filled_first_and_what_binds_is_told(w, two_teams, client):
+    stock.register(lambda day: [IdleStock(H100, 8, 8, "Room 1")])
+
+    found = placed(w.procurement, snapshot(today()))
+
+    pools = {one.pool for one in found.placement.assignments}
+    assert any(pool.startswith("Room 1") for pool in pools)
+    assert any("on_demand" in pool for pool in pools)
+    assert found.placement.complete
+    assert "Room 1" in found.placement.binding[0].pool
+    client.force_login(w.procurement)
+    page = client.get(reverse("placement")).content.decode()
+    assert two_teams[0].reference in page
+    told = client.get(reverse("api-placement")).json()
+    assert {row["request"] for row in told["assignments"]} == {one.pk for one in two_teams[:2]}
+
+
+def test_data_that_may_not_leave_finds_no_place_in_a_cloud(w, client):
+    kept = asked(w, 8, 30, 60, data_residence="organisation")
+    country = asked(w, 8, 30, 60, data_residence="country")
+
+    found = placed(w.requester, snapshot(today()))
+
+    assert found.placement.assignments == ()
+    assert [one.workload for one in found.placement.shortfalls] == [kept.reference]
+    assert found.in_country == (country,)
+    client.force_login(w.requester)
+    page = client.get(reverse("placement")).content.decode()
+    assert kept.reference in page
+    assert country.reference in page
+
+
+def test_placing_shows_no_other_team(w, two_teams, client):
+    client.force_login(w.outsider)
+    assert two_teams[0].reference not in client.get(reverse("placement")).content.decode()
+    assert (
+        client.get(reverse("api-placement")).json()["assignments"][0]["request"] == two_teams[1].pk
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from core.models import Organisation
 from planning import stock
 from planning.models import Study
 from planning.services import studies
@@ -174,3 +175,67 @@ def test_a_brief_is_asked_for_drawn_and_downloaded(w, client, ready):
     assert pdf["Content-Type"] == "application/pdf"
     client.force_login(w.outsider)
     assert client.get(reverse("study-brief-file", args=[ready.pk, "en"])).status_code == 404
+
+
+def test_a_running_study_shows_its_first_plans_and_refreshes_when_it_ends(w, client):
+    request = builders.draft(w, **TERMS)
+    study = studies.request_study(revision_id=request.current.pk, by=w.requester)
+    client.force_login(w.requester)
+    address = reverse("study-detail", args=[study.pk])
+    preview = {
+        "axis": "time", "candidates": 9, "met": 3,
+        "plans": [{"accelerator": "H100 SXM", "cards": 8, "mode": "spot", "cost": "1234.50", "currency": "CNY",
+                   "seconds": 3600.0}],
+    }  # fmt: skip
+    studies.show_first(study_id=study.pk, preview=preview)
+    fragment = {"HX-Request": "true", "HX-Target": "study-running"}
+
+    page = client.get(address, headers=fragment)
+    assert "1,234.50 CNY" in page.content.decode()
+    assert "HX-Refresh" not in page.headers
+
+    run_study(str(study.job.pk))
+    assert client.get(address, headers=fragment)["HX-Refresh"] == "true"
+
+
+def test_a_stale_study_says_whether_request_or_prices_moved(w, client, ready, monkeypatch):
+    client.force_login(w.requester)
+    Study.objects.filter(pk=ready.pk).update(status=StudyStatus.STALE)
+    monkeypatch.setattr(
+        "planning.views.studies.freshness.moved_since",
+        lambda study: {
+            "offers_gone": 0, "offers_come": 2, "offers_moved": 1, "servers_changed": 0, "figures_changed": 0,
+            "rates": [],
+            "prices": [{"provider": "aws", "region": "us", "instance": "p5", "accelerator": "h100", "mode": "spot",
+                        "before": "10", "after": "15", "currency": "USD", "change": 0.5}],
+        },
+    )  # fmt: skip
+
+    page = client.get(reverse("study-detail", args=[ready.pk])).content.decode()
+    assert "2 offers are new" in page
+    assert "15 USD" in page
+
+    monkeypatch.setattr("planning.views.studies.studies.request_changed", lambda study: True)
+    page = client.get(reverse("study-detail", args=[ready.pk])).content.decode()
+    assert "The request was changed after this study" in page
+
+
+def test_a_service_shows_its_mix_and_each_purchase_its_last_day(w, client):
+    Organisation.objects.update(time_zone="Asia/Singapore")  # where H100 may be bought
+    request = builders.draft(
+        w, kind="online_inference", latency_class="chat", duration_days=365,
+        workload={"model": "llama-3.1-70b", "requests_per_day": "2M", "input_tokens": 800, "output_tokens": 200},
+    )  # fmt: skip
+    study = studies.request_study(revision_id=request.current.pk, by=w.requester)
+    run_study(str(study.job.pk))
+    client.force_login(w.requester)
+
+    page = client.get(reverse("study-detail", args=[study.pk])).content.decode()
+
+    for words in (
+        "Against one mode alone",
+        "If too much is reserved",
+        "Last day to order",
+        "What binds first",
+    ):
+        assert words in page
