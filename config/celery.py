@@ -50,6 +50,10 @@ app.conf.beat_schedule = {
     "close-due-rfqs": {"task": "procurement.tasks.close_due_rfqs", "schedule": 60.0},
     "prove-ledger": {"task": "planning.tasks.prove_ledger", "schedule": crontab(hour=2, minute=10)},
     "watch-live-burn-ins": {"task": "procurement.tasks.watch_live_burn_ins", "schedule": 60.0},
+    "remind-of-ends": {
+        "task": "procurement.tasks.remind_of_ends",
+        "schedule": crontab(hour=1, minute=40),
+    },
     "check-evidence": {
         "task": "procurement.tasks.check_evidence_files",
         "schedule": crontab(hour=3, minute=30),

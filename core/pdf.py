@@ -65,8 +65,11 @@ def render_pdf(
     made_at: datetime,
     letterhead: Organisation | None = None,
     attachments: Iterable[Attachment] = (),
+    archive: bool = False,
 ) -> bytes:
     """`template` in `language` as PDF, dated `made_at` (aware), times in the organisation's zone.
+
+    `archive`: PDF/A-3a, which keeps for decades with its files inside; else PDF/UA-1. Both are tagged.
 
     Raises ValueError for a naive `made_at`, NotSetUp when there is no organisation. Takes seconds and some hundred MB
     for long documents: call it in a task, outside a transaction.
@@ -96,7 +99,7 @@ def render_pdf(
     ]
     document = HTML(string=html, base_url="static:/", url_fetcher=StaticFilesOnly())
     pdf: bytes = document.write_pdf(
-        pdf_variant="pdf/ua-1",
+        pdf_variant="pdf/a-3a" if archive else "pdf/ua-1",
         pdf_identifier=hashlib.sha256(html.encode()).hexdigest()[:32].encode(),
         attachments=embedded,
     )

@@ -78,6 +78,7 @@ def render_certificate(certificate: AcceptanceCertificate) -> bytes:
         certificate.language,
         made_at=acceptance.decided_at,
         attachments=attachments,
+        archive=True,
     )  # fmt: skip
 
 

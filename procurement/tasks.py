@@ -18,6 +18,7 @@ from procurement.services.evidence import read_file
 from procurement.services.evidence_checks import check_evidence
 from procurement.services.live import seal_finished, watch_feeds
 from procurement.services.order_documents import attach_document
+from procurement.services.reminders import remind_of_waivers, remind_of_warranties
 from procurement.services.reviews import freeze_due_reviews
 from procurement.services.rfqs import close_rfq, due_rfqs
 
@@ -82,6 +83,15 @@ def check_evidence_files() -> int:
 def watch_live_burn_ins() -> tuple[int, int]:
     """Tell of cards that fell silent, and seal the log of those that have their hours. Safe to repeat."""
     return watch_feeds(), len(seal_finished())
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def remind_of_ends() -> tuple[int, int]:
+    """Tell of warranties and waivers that end. Safe to repeat: each mark is told once."""
+    try:
+        return remind_of_warranties(), remind_of_waivers()
+    except NotSetUp:
+        return 0, 0  # nothing ends before there is an organisation
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +21,8 @@ from core.errors import InputError
 from core.http import api_user
 from core.messages import msg
 from procurement.api.views import checked, visible
+from procurement.models import Asset, Rma
+from procurement.selectors.failures import failure_board
 from procurement.selectors.live import live_board, live_json
 from procurement.services import live
 
@@ -102,6 +105,18 @@ class LiveToken(APIView):
         data = checked(TokenInput(data=request.data))
         token = live.issue_feed_token(delivery_id=pk, by=api_user(request), **data)
         return Response({"token": token}, status=201)
+
+
+class FailuresView(APIView):
+    """Failure statistics by model and batch with 95 % intervals, and days that vendors take for returns."""
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request) -> Response:
+        user = api_user(request)
+        board = failure_board(
+            Asset.objects.visible_to(user), Rma.objects.visible_to(user), timezone.now()
+        )
+        return Response(asdict(board))
 
 
 class LiveBoardView(APIView):

@@ -99,6 +99,7 @@ class ItemForm(forms.Form):
 class WaiveForm(forms.Form):
     code = forms.CharField(label=_("Item"), max_length=12)
     reason = text(_("Reason"))
+    expires_on = day(_("Until"), required=False)
 
 
 class AuthoriseForm(forms.Form):

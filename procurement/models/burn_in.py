@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.machines import transitions
 from core.models import User
+from core.organisation import today
 from procurement.models.assets import Asset, AssetKind
 from procurement.models.base import Versioned, within_teams
 from procurement.models.deliveries import Delivery
@@ -192,6 +193,7 @@ class RunItem(models.Model):
     )
     decided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     decided_at = models.DateTimeField(null=True)
+    expires_on = models.DateField(_("waived until"), null=True)  # of a waiver; null: for good
 
     class Meta:
         verbose_name = _("checklist result")
@@ -209,4 +211,6 @@ class RunItem(models.Model):
 
     @property
     def is_settled(self) -> bool:
+        if self.result == ItemResult.WAIVED and self.expires_on is not None:
+            return self.expires_on >= today()
         return self.result in (ItemResult.PASS, ItemResult.NOT_APPLICABLE, ItemResult.WAIVED)

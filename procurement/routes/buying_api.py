@@ -44,6 +44,7 @@ api_routes = [
         "deliveries/<int:pk>/evidence/", v.DeliveryEvidence.as_view(), name="api-delivery-evidence"
     ),
     path("deliveries/<int:pk>/items/", v.DeliveryItems.as_view(), name="api-delivery-items"),
+    path("failures/", live.FailuresView.as_view(), name="api-failures"),
     path("live/", live.LivePush.as_view(), name="api-live-push"),
     path("deliveries/<int:pk>/live/", live.LiveBoardView.as_view(), name="api-delivery-live"),
     path(

@@ -40,6 +40,8 @@ pages = [
         name="certificate-file",
     ),
     path("assets/", assets.asset_list, name="asset-list"),
+    path("assets/failures/", assets.asset_failures, name="asset-failures"),
+    path("assets/labels.pdf", assets.asset_labels, name="asset-labels"),
     path("assets/search/", assets.asset_search, name="asset-search"),
     path("assets/place/", assets.asset_place, name="asset-place"),
     re_path(r"^assets/export\.(?P<kind>csv|xlsx)$", assets.asset_export, name="asset-export"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.files.base import File
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from catalog.models import Accelerator
@@ -198,7 +199,17 @@ def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
             continue
         uuid = fold(device.uuid or "")
         if how == "serial" and uuid:
-            if asset.uuid is None and ("uuid", uuid) not in units:
+            taken = Asset.objects.filter(uuid=uuid).exclude(pk=asset.pk).first()
+            if taken is not None:
+                flags.append(
+                    msg(
+                        "%(serial)s shows the UUID of %(other)s: one of them was relabelled",
+                        serial=asset.serial,
+                        other=taken.serial,
+                    )
+                )
+                continue
+            if asset.uuid is None:
                 name_device(asset, uuid, evidence_sha256=evidence.sha256)
                 units["uuid", uuid] = asset
                 named.append(asset)
@@ -211,6 +222,15 @@ def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
                 )
                 continue
         bound.setdefault(asset.pk, _Bound(asset, how)).devices.append(device)
+    for asset, identity in _elsewhere(evidence.delivery, foreign):
+        flags.append(
+            msg(
+                "%(identity)s is a unit of another delivery: %(asset)s, received on %(day)s",
+                identity=identity,
+                asset=asset.serial,
+                day=asset.received_on.isoformat(),
+            )
+        )
     if foreign:
         flags.append(
             msg(
@@ -233,6 +253,21 @@ def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
     evidence.flags = [flag.to_json() for flag in flags]
     evidence.save(update_fields=["flags"])
     return named
+
+
+def _elsewhere(delivery: Delivery, identities: list[str]) -> list[tuple[Asset, str]]:
+    """Units of other deliveries that bear one of the serial numbers or UUIDs, at most eight."""
+    by_name = {fold(identity): identity for identity in identities}
+    found = (
+        Asset.objects.filter(Q(folded_serial__in=by_name) | Q(uuid__in=by_name))
+        .exclude(receipt_line__delivery=delivery)
+        .exclude(status="voided")
+        .order_by("pk")[:8]
+    )
+    return [
+        (asset, by_name.get(asset.folded_serial) or by_name.get(asset.uuid or "", ""))
+        for asset in found
+    ]
 
 
 def _match(device: DeviceEvidence, units: dict[tuple[str, str], Asset]) -> tuple[Asset | None, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 from django.db import transaction
 from django.utils import timezone
@@ -11,6 +12,7 @@ from core.audit import record
 from core.errors import InputError, InvalidTransition
 from core.messages import msg
 from core.models import User
+from core.organisation import today
 from procurement.models import BurnInRun, RunItem
 from procurement.models.burn_in import DecidedBy, ItemResult, Weight
 from procurement.services.moves import need_reason, touch
@@ -108,8 +110,10 @@ def _row(run: BurnInRun, code: str) -> RunItem:
 
 
 @transaction.atomic
-def waive_item(*, run_id: int, code: str, reason: str, by: User) -> RunItem:
-    """A second person lets an open item go, with a reason. Never the duration, never a failure."""
+def waive_item(
+    *, run_id: int, code: str, reason: str, by: User, expires_on: date | None = None
+) -> RunItem:
+    """A second person lets an open item go, with a reason, for good or until a day. Never the duration or a failure."""
     run = take_run(run_id, action="waive_item", by=by)
     row = _row(run, code)
     text = need_reason(reason)
@@ -119,7 +123,15 @@ def waive_item(*, run_id: int, code: str, reason: str, by: User) -> RunItem:
                 "%(code)s cannot be waived: neither the hours nor a failure can", code=row.item.code
             )
         )
+    if expires_on is not None and expires_on <= today():
+        raise InputError(
+            "expires_on",
+            msg("A waiver ends in the future, not on %(day)s", day=expires_on.isoformat()),
+            value=expires_on,
+            limit=today(),
+        )
     before = row.result
+    row.expires_on = expires_on
     row.result, row.note, row.decided_by, row.decided_at = (
         ItemResult.WAIVED,
         text,
@@ -130,6 +142,6 @@ def waive_item(*, run_id: int, code: str, reason: str, by: User) -> RunItem:
     touch(run)
     record(
         "burn_in.item_waived", on=run, by=by, code=row.item.code, reason=text,
-        result=[before, ItemResult.WAIVED],
+        result=[before, ItemResult.WAIVED], until=expires_on.isoformat() if expires_on else None,
     )  # fmt: skip
     return row

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
@@ -19,11 +21,13 @@ from core.errors import DomainError
 from core.exports import Column, export_response
 from core.http import SignedInRequest
 from core.organisation import today
+from procurement.asset_labels import MAX_LABELS, render_labels
 from procurement.filters import AssetFilter
 from procurement.forms.fields import InstallForm
-from procurement.models import Asset
+from procurement.models import Asset, Rma
 from procurement.selectors.assets import found_serials
 from procurement.selectors.cover import Cover, cover_filter, cover_of, with_cover
+from procurement.selectors.failures import failure_board
 from procurement.services.moving import place_assets
 from procurement.states import AssetStatus
 from procurement.views.common import PAGE, buttons, visible
@@ -131,6 +135,38 @@ def asset_export(request: SignedInRequest, kind: str) -> HttpResponseBase:
     return export_response(
         kind, name="assets", columns=COLUMNS, rows=found.qs.iterator(chunk_size=500)
     )
+
+
+@require_safe
+def asset_labels(request: SignedInRequest) -> HttpResponse:
+    """Labels of the filtered list, at most 500, as PDF."""
+    found = AssetFilter(request.GET, queryset=_rows(request), request=request)
+    content = render_labels(
+        found.qs.order_by("serial")[:MAX_LABELS],
+        get_language() or settings.LANGUAGE_CODE,
+        made_at=timezone.now(),
+    )
+    return HttpResponse(
+        content,
+        content_type="application/pdf",
+        headers={
+            "Content-Disposition": 'attachment; filename="labels.pdf"',
+            "Cache-Control": "private, no-store",
+        },
+    )
+
+
+@require_safe
+def asset_failures(request: SignedInRequest) -> HttpResponse:
+    """How often units failed, by model and batch with intervals, and how long vendors take."""
+    board = failure_board(
+        Asset.objects.visible_to(request.user), Rma.objects.visible_to(request.user), timezone.now()
+    )
+    context = {
+        "tables": [(_("By model"), board.models), (_("By batch"), board.batches)],
+        "vendors": board.vendors,
+    }
+    return render(request, "procurement/failures.html", context)
 
 
 @require_POST

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from django.utils import translation
@@ -41,6 +42,8 @@ def test_it_names_units_reasons_and_hashes_and_carries_the_files(language):
                   heading.replace(" ", ""), s.engineer.name.replace(" ", ""), s.cto.name.replace(" ", "")):  # fmt: skip
         assert words in squeezed, words
     assert pdf.attachments[b.BURN_FAULTY.name] == [b.BURN_FAULTY.read_bytes()]
+    metadata = pdf.trailer["/Root"]["/Metadata"].get_data().decode()
+    assert re.search(r'pdfaid:part(?:>|=")3', metadata)  # PDF/A-3: it keeps with its files inside
 
 
 def test_the_signature_queues_one_document_per_language_and_drawing_twice_keeps_the_first():

@@ -1,0 +1,113 @@
+"""Told in time: warranties that end, and waivers that run out. Each matter once per person and mark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+
+from django.db.models import Max
+
+from core.messages import msg
+from core.models import User
+from core.organisation import today
+from core.outbox import notify
+from core.roles import Role
+from procurement.models import Asset, PurchaseOrder, RunItem
+from procurement.models.burn_in import ItemResult
+from procurement.states import GONE_ASSET, BurnInStatus
+
+MARKS = (90, 30, 7)  # days before the end [d]
+WAIVER_MARKS = (30, 7, 0)
+
+
+def remind_of_warranties(day: date | None = None) -> int:
+    """Tell operations and procurement of each order's units whose last cover ends within 90, 30 or 7 days.
+
+    Returns the number of matters. Safe to repeat, and a day that was missed is made up: the narrowest mark is told.
+    """
+    day = day or today()
+    rows = (
+        Asset.objects.exclude(status__in=GONE_ASSET)
+        .annotate(last=Max("warranties__ends_on"))
+        .filter(last__gte=day, last__lte=day + timedelta(days=max(MARKS)))
+        .exclude(warranties__starts_on=None)
+        .values_list("receipt_line__order_line__order", "last")
+        .order_by()
+    )
+    counts: dict[tuple[int | None, date], int] = {}
+    for order_id, last in rows:
+        counts[order_id, last] = counts.get((order_id, last), 0) + 1
+    orders = PurchaseOrder.objects.in_bulk({pk for pk, _last in counts if pk is not None})
+    people = _people(Role.OPERATIONS, Role.PROCUREMENT)
+    told = 0
+    for (order_id, last), n in sorted(counts.items(), key=str):
+        if order_id is None:
+            continue
+        mark = min(m for m in MARKS if (last - day).days <= m)
+        notify(
+            people,
+            "warranty.ends",
+            on=orders[order_id],
+            message=msg(
+                "%(n)s units of %(order)s are under warranty until %(last)s, in %(days)s days: claim what is open",
+                n=n,
+                order=str(orders[order_id]),
+                last=last.isoformat(),
+                days=(last - day).days,
+            ),
+            url="/procurement/assets/?cover=expiring",
+            revision=f"{last.isoformat()}/{mark}",
+        )
+        told += 1
+    return told
+
+
+def remind_of_waivers(day: date | None = None) -> int:
+    """Tell who waived an item, and operations, 30 and 7 days before the waiver runs out and when it has."""
+    day = day or today()
+    rows = (
+        RunItem.objects.filter(
+            result=ItemResult.WAIVED,
+            expires_on__lte=day + timedelta(days=max(WAIVER_MARKS)),
+            run__status__in=[BurnInStatus.RUNNING, BurnInStatus.INTERRUPTED, BurnInStatus.PASSED],
+        )
+        .exclude(run__asset__status__in=GONE_ASSET)
+        .select_related("item", "run__asset", "decided_by")
+        .order_by("pk")
+    )
+    told = 0
+    for row in rows:
+        left = (row.expires_on - day).days if row.expires_on else 0
+        mark = min((m for m in WAIVER_MARKS if left <= m), default=0)
+        who = [*([row.decided_by] if row.decided_by else []), *_people(Role.OPERATIONS)]
+        text = (
+            msg(
+                "The waiver of %(code)s on %(serial)s has run out: test it again or waive it anew",
+                code=row.item.code,
+                serial=row.run.asset.serial,
+            )
+            if left < 0
+            else msg(
+                "The waiver of %(code)s on %(serial)s runs out in %(days)s days",
+                code=row.item.code,
+                serial=row.run.asset.serial,
+                days=left,
+            )
+        )
+        notify(
+            who,
+            "waiver.ends",
+            on=row.run,
+            message=text,
+            url=f"/procurement/burn-in/{row.run_id}/",
+            revision=f"{row.item.code}/{'over' if left < 0 else mark}",
+        )
+        told += 1
+    return told
+
+
+def _people(*roles: Role) -> list[User]:
+    found: Iterable[User] = User.objects.filter(
+        is_active=True, memberships__team=None, memberships__role__in=roles
+    ).distinct()
+    return list(found)
