@@ -35,8 +35,8 @@ def remind_of_warranties(day: date | None = None) -> int:
         .order_by()
     )
     counts: dict[tuple[int | None, date], int] = {}
-    for order_id, last in rows:
-        counts[order_id, last] = counts.get((order_id, last), 0) + 1
+    for pair in rows:
+        counts[pair] = counts.get(pair, 0) + 1
     orders = PurchaseOrder.objects.in_bulk({pk for pk, _last in counts if pk is not None})
     people = _people(Role.OPERATIONS, Role.PROCUREMENT)
     told = 0
