@@ -81,6 +81,7 @@ def name_own_actions() -> None:
             "budget_change.proposed": _("Change proposed"),
             "budget_change.posted": _("Change posted"),
             "budget_change.declined": _("Change declined"),
+            "scenario.proposed": _("What-if turned into proposals"),
             "ledger.reversed": _("Posting reversed"),
             "ledger.unsound": _("Ledger does not add up"),
             "reservation.expired": _("Reservation expired"),

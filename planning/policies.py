@@ -170,6 +170,11 @@ def can_keep_budgets(user: User) -> bool:
     return has_role(user, Role.FINANCE)
 
 
+def can_try_scenarios(user: User) -> bool:
+    """Those who see every team's money and act on it; an auditor may look too."""
+    return has_role(user, Role.FINANCE, Role.APPROVER, Role.PROCUREMENT, Role.AUDITOR)
+
+
 def can_confirm_change(user: User, proposed_by_id: int) -> bool:
     """A second person: finance or an approver of the organisation, and not the one who proposed."""
     return user.pk != proposed_by_id and has_role(user, Role.FINANCE, Role.APPROVER)

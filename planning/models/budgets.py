@@ -167,6 +167,12 @@ class BudgetChange(models.Model):
         verbose_name=_("from budget"),
     )  # fmt: skip
     amount = models.DecimalField(_("amount"), max_digits=18, decimal_places=3)
+    carries = models.CharField(
+        max_length=80, blank=True
+    )  # the order that goes along, as in the ledger
+    request = models.ForeignKey(
+        CapacityRequest, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     reason = models.CharField(_("reason"), max_length=300)
     status = models.CharField(
         _("state"), max_length=10, choices=ChangeStatus.choices, default=ChangeStatus.PROPOSED

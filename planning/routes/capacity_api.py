@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from planning.api import capacity
+from planning.api import capacity, forecast
 
 api = [
     path("capacity/", capacity.Calendar.as_view(), name="api-capacity"),
@@ -13,4 +13,8 @@ api = [
         "allocations/<int:pk>/release/", capacity.Release.as_view(), name="api-allocation-release"
     ),
     path("allocations/<int:pk>/renew/", capacity.Renew.as_view(), name="api-allocation-renew"),
+    path("budget-forecast/", forecast.BudgetForecast.as_view(), name="api-forecast"),
+    path("showback/", forecast.Showback.as_view(), name="api-showback"),
+    path("ledger/what-if/", forecast.WhatIf.as_view(), name="api-what-if"),
+    path("ledger/what-if/propose/", forecast.Propose.as_view(), name="api-what-if-propose"),
 ]

@@ -76,7 +76,7 @@ def calendar(user: User, *, months: int = MONTHS, on: date | None = None) -> Cal
         CapacityRequest.objects.visible_to(user), Allocation.objects.visible_to(user), first
     )
     supply = [*card_supply(first), *_terms(first)] if whole else []
-    slugs = sorted({row.accelerator for row in (*supply, *demand)})
+    slugs = sorted({row.accelerator for row in supply} | {row.accelerator for row in demand})
     pools = [
         pool(
             slug,

@@ -99,16 +99,52 @@ def transfer(
     return _propose(budget=receiver, giver=giver, amount=amount, reason=reason, by=by)
 
 
+@transaction.atomic
+def carry_order(
+    *,
+    giver_id: int,
+    receiver_id: int,
+    order: str,
+    request_id: int,
+    amount: Decimal,
+    reason: str,
+    by: User,
+) -> BudgetChange:
+    """Propose to carry `amount` of an order to a budget of another quarter, with its money: both are free afterwards of
+    as much as before."""
+    require_keeper(by)
+    budgets = lock_budgets([giver_id, receiver_id])
+    giver, receiver = budgets[giver_id], budgets[receiver_id]
+    if (giver.team_id, giver.kind, giver.currency) != (
+        receiver.team_id, receiver.kind, receiver.currency,
+    ):  # fmt: skip
+        raise InputError(
+            "receiver", msg("An order stays with its team, kind and currency"), value=receiver_id
+        )
+    return _propose(
+        budget=receiver, giver=giver, amount=amount, reason=reason, by=by, carries=order,
+        request=CapacityRequest.objects.get(pk=request_id),
+    )  # fmt: skip
+
+
 def _propose(
-    *, budget: Budget, giver: Budget | None, amount: Decimal, reason: str, by: User
+    *,
+    budget: Budget,
+    giver: Budget | None,
+    amount: Decimal,
+    reason: str,
+    by: User,
+    carries: str = "",
+    request: CapacityRequest | None = None,
 ) -> BudgetChange:
     if amount == 0 or not amount.is_finite():
         raise InputError("amount", msg("The amount must not be 0"), value=amount)
     if not reason.strip():
         raise InputError("reason", msg("Give a reason"))
     change = BudgetChange.objects.create(
-        budget=budget, giver=giver, amount=amount, reason=reason.strip()[:300], proposed_by=by
-    )
+        budget=budget, giver=giver, amount=amount, reason=reason.strip()[:300], proposed_by=by,
+        carries=carries, request=request,
+    )  # fmt: skip
     record(
         "budget_change.proposed",
         on=change,
@@ -125,6 +161,10 @@ def _propose(
 
 def _post_change(change: BudgetChange, *, by: User) -> None:
     budgets = lock_budgets(pk for pk in (change.budget_id, change.giver_id) if pk is not None)
+    if change.request is not None and change.giver_id is not None:
+        _post_carried(change, budgets[change.giver_id], budgets[change.budget_id], by=by)
+        _mark_posted(change, by=by)
+        return
     legs = (
         [(change.budget_id, change.amount, EntryKind.ALLOTTED)]
         if change.giver_id is None
@@ -147,11 +187,34 @@ def _post_change(change: BudgetChange, *, by: User) -> None:
             by=by,
             reason=change.reason,
         )
+    _mark_posted(change, by=by)
+
+
+def _mark_posted(change: BudgetChange, *, by: User) -> None:
     transitions.advance(
         change, ChangeStatus.POSTED, by=by, action="budget_change.posted", amount=str(change.amount)
     )
     change.decided_by, change.decided_at = by, timezone.now()
     change.save(update_fields=["decided_by", "decided_at"])
+
+
+def _post_carried(change: BudgetChange, giver: Budget, receiver: Budget, *, by: User) -> None:
+    """The order's commitment and its money, out of one budget and into the other."""
+    request = change.request
+    assert request is not None  # noqa: S101 - narrows the type
+    standing = held(request, Bucket.COMMITTED).get(giver.pk, Decimal(0))
+    if standing < change.amount:
+        raise DomainError(
+            msg("Only %(standing)s of %(order)s still stands in %(budget)s",
+                standing=str(Money(standing, giver.currency)), order=change.carries,
+                budget=str(giver))
+        )  # fmt: skip
+    for bucket in (Bucket.COMMITTED, Bucket.ALLOTTED):
+        for budget, amount in ((giver, -change.amount), (receiver, change.amount)):
+            post(
+                budget=budget, kind=EntryKind.CARRIED, bucket=bucket, amount=amount,
+                source=change.source, request=request, by=by, reason=change.reason,
+            )  # fmt: skip
 
 
 def _lock_change(change_id: int, by: User) -> BudgetChange:

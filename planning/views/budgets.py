@@ -44,6 +44,7 @@ def budget_list(request: SignedInRequest) -> HttpResponse:
         "rows": [tables.budget_row(budget, sums[budget.pk]) for budget in page.object_list],
         "quarter": quarter_at(),
         "may_keep": policies.can_keep_budgets(request.user),
+        "may_try": policies.can_try_scenarios(request.user),
     }
     return render(request, "planning/budget_list.html", context)
 
