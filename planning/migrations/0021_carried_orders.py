@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("planning", "0019_allocations"),
+        ("planning", "0020_brief_of_a_plan"),
     ]
 
     operations = [
