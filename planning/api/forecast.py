@@ -26,7 +26,7 @@ from planning.services import scenarios
 from planning.services.scenarios import Change
 
 
-class KindSerializer(serializers.Serializer[Any]):
+class SpendForecastSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField()
     allotted = serializers.DecimalField(18, 3)
     actual = serializers.DecimalField(18, 3)
@@ -39,10 +39,10 @@ class KindSerializer(serializers.Serializer[Any]):
     high = serializers.DecimalField(18, 3)
 
 
-class YearSerializer(serializers.Serializer[Any]):
+class YearForecastSerializer(serializers.Serializer[Any]):
     year = serializers.IntegerField()
     currency = serializers.CharField()
-    kinds = KindSerializer(many=True)
+    kinds = SpendForecastSerializer(many=True)
 
 
 class ShowbackSerializer(serializers.Serializer[Any]):
@@ -68,7 +68,7 @@ class ProposeInput(ChangeInput):
     reason = serializers.CharField()
 
 
-class LineSerializer(serializers.Serializer[Any]):
+class BudgetLineSerializer(serializers.Serializer[Any]):
     label = serializers.CharField()
     quarter = serializers.CharField()
     kind = serializers.CharField()
@@ -84,21 +84,21 @@ class CapacityLineSerializer(serializers.Serializer[Any]):
         return [[old.first.isoformat(), old.usable, new.usable] for old, new in line.months]
 
 
-class OutcomeSerializer(serializers.Serializer[Any]):
-    lines = LineSerializer(many=True)
+class WhatIfOutcomeSerializer(serializers.Serializer[Any]):
+    lines = BudgetLineSerializer(many=True)
     capacity = CapacityLineSerializer(many=True)
 
 
 class BudgetForecast(APIView):
     """To the end of a fiscal year, of the teams the caller may see."""
 
-    @extend_schema(parameters=[OpenApiParameter("year", int)], responses=YearSerializer)
+    @extend_schema(parameters=[OpenApiParameter("year", int)], responses=YearForecastSerializer)
     def get(self, request: Request) -> Response:
         raw = request.query_params.get("year", "")
         if raw and not (raw.isdecimal() and 2000 <= int(raw) <= 2200):
             raise InputError("year", msg("This is no year"), value=raw, limit="2000 … 2200")
         found = forecast(api_user(request), year=int(raw) if raw else None)
-        return Response(YearSerializer(found).data)
+        return Response(YearForecastSerializer(found).data)
 
 
 class Showback(APIView):
@@ -118,11 +118,11 @@ class Showback(APIView):
 class WhatIf(APIView):
     """Every budget and capacity line that a change would move. Writes nothing."""
 
-    @extend_schema(request=ChangeInput, responses=OutcomeSerializer)
+    @extend_schema(request=ChangeInput, responses=WhatIfOutcomeSerializer)
     def post(self, request: Request) -> Response:
         data = checked(ChangeInput(data=request.data))
         return Response(
-            OutcomeSerializer(scenarios.what_if(Change(**data), by=api_user(request))).data
+            WhatIfOutcomeSerializer(scenarios.what_if(Change(**data), by=api_user(request))).data
         )
 
 
