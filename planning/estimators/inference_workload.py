@@ -243,7 +243,18 @@ def default_layouts(architecture: Architecture) -> tuple[InferenceLayout, ...]:
             if t * pipeline > LARGEST_REPLICA or (pipeline > 1 and t != tensor[-1]):
                 continue
             out.append(InferenceLayout(tensor_parallel=t, pipeline_parallel=pipeline))
-    return tuple(sorted(out, key=lambda layout: layout.accelerators))
+    moe = architecture.moe
+    if moe is not None and architecture.mla is not None:
+        # a latent cache is repeated on every tensor rank; attention by requests and experts by ranks split it
+        out += [
+            InferenceLayout(attention_data_parallel=ranks, expert_parallel=ranks)
+            for ranks in (2, 4, 8)
+            if moe.experts % ranks == 0
+        ]
+    # of equal size the tensor-parallel one last: it takes the least memory
+    return tuple(
+        sorted(out, key=lambda layout: (layout.accelerators, layout.attention_data_parallel == 1))
+    )
 
 
 def _between(field: str, value: float, low: float, high: float) -> None:

@@ -388,7 +388,9 @@ def _trace(
         ),
         Step(
             "batch_time",
-            "max(computing, reading) + passes x launch",
+            "max(computing, reading) + passes x launch"
+            if time.overlap
+            else "computing + reading + passes x launch",
             {"launches": time.launches},
             time.total,
             "s",

@@ -72,16 +72,18 @@ class SampleWorkload:
 
 @dataclass(frozen=True, slots=True)
 class SampleTime:
-    """Where the time of one batch goes. Computing and reading overlap; launches do not. [s]"""
+    """Where the time of one batch goes. Computing and reading overlap where each pass does both. [s]"""
 
     compute: float
     reading: float
     launches: float
     rate: float  # effective [FLOP/s]
+    overlap: bool = True
 
     @property
     def total(self) -> float:
-        return max(self.compute, self.reading) + self.launches
+        both = (self.compute, self.reading)
+        return (max(both) if self.overlap else sum(both)) + self.launches
 
 
 def encoder_flops(architecture: Architecture, tokens: float) -> float:
@@ -97,7 +99,8 @@ def sample_time(
 ) -> SampleTime:
     """Time of one batch on one accelerator. [s]
 
-    max(FLOP / (rate x efficiency), passes x (weights + activations of the batch) / bandwidth) + passes x launch.
+    max(FLOP / (rate x efficiency), passes x (weights + activations of the batch) / bandwidth) + passes x launch; where
+    an encoder computes first and a decoder reads after it, the sum of both instead.
 
     Raises
     ------
@@ -125,6 +128,7 @@ def sample_time(
         reading=workload.passes * read / (accelerator.hbm_bandwidth * constants["bandwidth"]),
         launches=workload.passes * constants["sample.overhead"],
         rate=rate * efficiency,
+        overlap=workload.equal_passes,
     )
 
 

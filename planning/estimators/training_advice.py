@@ -102,7 +102,12 @@ def _software_first(
                 gain=round(half / full, 1),
             )
         )
-    if workload.micro_batch and workload.micro_batch * workload.sequence_length < 1024:
+    by_sample = workload.flops_per_sample is not None
+    if (
+        workload.micro_batch
+        and not by_sample
+        and workload.micro_batch * workload.sequence_length < 1024
+    ):
         found.append(
             msg(
                 "Software first: %(tokens)s tokens a pass leave the matrix units idle. Use a larger micro batch, or "

@@ -225,6 +225,11 @@ def _batch(request: StudyRequest, known: KnownModel, accelerator: Accelerator) -
     require_possible(needed)
     count = needed * each if request.count is None else request.count
     found = estimate_inference(workload, accelerator, shape, accelerators=count, layout=layout)
+    if found.fits == OUT_OF_MEMORY:  # more accelerators would hold it, these do not
+        lacks = msg(
+            "One replica takes %(each)s accelerators; %(count)s are given.", each=each, count=count
+        )
+        return replace(found, warnings=(lacks, *found.warnings))
     rate_of_all = found.figures["throughput"]
     seconds = Band(
         tokens / rate_of_all.p90,

@@ -86,14 +86,15 @@ def to_training(request: StudyRequest, known: KnownModel) -> TrainingWorkload:
             "flops_per_sample",
             msg("%(field)s is missing, and the catalogue does not know it", field="flops_per_sample"),
         )  # fmt: skip
-    micro = told.get("micro_batch") or min(
-        SAMPLES_A_PASS, max((told.get("global_batch") or SAMPLES_A_PASS) // (request.count or 1), 1)
-    )
+    micro = told.get("micro_batch") or SAMPLES_A_PASS
+    if "micro_batch" not in told and told.get("global_batch") is not None:
+        micro = min(micro, max(told["global_batch"] // (request.count or 1), 1))
     # a sample has no tokens: its activations are unknown, which `assumptions` of the study say
     values |= {
         "samples": told["samples"],
         "flops_per_sample": work,
         "sequence_length": 1,
+        "recompute": told.get("recompute", "none"),
         "micro_batch": micro,
     }
     return TrainingWorkload(**values)

@@ -385,12 +385,14 @@ def _row(
         "accelerators_per_replica": each,
         "tensor_parallel": layout.tensor_parallel,
         "pipeline_parallel": layout.pipeline_parallel,
+        "attention_data_parallel": layout.attention_data_parallel,
+        "expert_parallel": layout.expert_parallel,
         "concurrency": int(concurrency),
     }
     common: dict[str, object] = {
         "accelerator": index,
         "cards": replicas * each,
-        "linked": layout.tensor_parallel,
+        "linked": layout.tensor_parallel * layout.attention_data_parallel,
         "time_low": 1.0 / high,
         "time_high": 1.0 / low,
         "accuracy_loss": accuracy_loss(dtype, str(request.workload["weight_precision"])),

@@ -488,6 +488,8 @@ def inference_detail(world: World, i: int, known: KnownModel) -> dict[str, Any]:
         layout=InferenceLayout(
             tensor_parallel=int(layout["tensor_parallel"]),
             pipeline_parallel=int(layout["pipeline_parallel"]),
+            attention_data_parallel=int(layout.get("attention_data_parallel", 1)),
+            expert_parallel=int(layout.get("expert_parallel", 1)),
         ),
     )
     each = int(layout["accelerators_per_replica"])

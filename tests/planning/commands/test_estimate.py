@@ -369,3 +369,43 @@ def test_a_text_encoder_takes_its_flop_from_its_tokens(answer, run):
     assert (code, error["field"], error["value"], error["limit"]) == (2, "input_tokens", 513, 512)
     code, text = run(told, "--json")
     assert json.loads(text)["error"]["field"] == "flops_per_sample"
+
+
+def test_a_latent_cache_is_split_by_requests_where_that_serves_more(answer):
+    told = {"kind": "batch_inference", "model": "deepseek-v3", "weight_precision": "fp8", "items": "1M",
+            "input_tokens": 1000, "output_tokens": 1000, "window_hours": 24, "accelerator": "H200",
+            "accelerators": 8}  # fmt: skip
+    [free] = answer(told)["estimates"]
+    [tensor] = answer(told | {"tensor_parallel": 8})["estimates"]
+
+    assert free["layout"]["attention_data_parallel"] == 8
+    assert free["figures"]["throughput"]["p50"] > 1.5 * tensor["figures"]["throughput"]["p50"]
+    assert (
+        free["figures"]["max_concurrency"]["p50"] > 3 * tensor["figures"]["max_concurrency"]["p50"]
+    )
+
+
+def test_accelerators_too_few_for_one_replica_are_an_answer_not_a_crash(answer):
+    told = {"kind": "batch_inference", "model": "deepseek-v3", "weight_precision": "fp8", "items": "1M",
+            "input_tokens": 1000, "output_tokens": 1000, "window_hours": 24, "accelerator": "H100",
+            "accelerators": 8}  # fmt: skip
+    [estimate] = answer(told)["estimates"]
+
+    assert estimate["fits"] == "out_of_memory"
+    assert "GB are missing" in estimate["remedies"][0]
+    assert estimate["warnings"][0] == "One replica takes 16 accelerators; 8 are given."
+
+
+def test_images_a_pass_default_to_a_full_batch_on_every_accelerator(answer):
+    # NVIDIA DeepLearningExamples, ResNet-50 v1.5, DGX A100, mixed precision: about 2,500 images/s on each GPU
+    told = {
+        "kind": "samples",
+        "model": "resnet-50",
+        "samples": "115M",
+        "precision": "fp16",
+        "accelerator": "A100",
+    }
+    [estimate] = answer(told | {"accelerators": 8})["estimates"]
+
+    assert estimate["layout"]["global_batch"] == 512
+    assert estimate["figures"]["throughput_per_accelerator"]["p50"] == pytest.approx(2500, rel=0.2)

@@ -60,6 +60,14 @@ def test_each_pass_reads_the_weights_and_the_caches_again():
     assert read > 100 * (3e9 + 64 * 250e6) / H200.hbm_bandwidth
 
 
+def test_a_decoder_reads_after_its_encoder_has_computed():
+    alike = SampleWorkload(2.5e12, 1.5e9, passes=100.0, activation_bytes=250e6)
+    spoken = sample_time(replace(alike, equal_passes=False), H200, K)
+
+    assert spoken.total == pytest.approx(spoken.compute + spoken.reading + spoken.launches)
+    assert spoken.total > sample_time(alike, H200, K).total
+
+
 def test_flux_on_an_h100_lies_between_compiled_and_eager_runs():
     # Flux 1.0 Dev, 50 steps, 1024 x 1024, BF16, batch 1, H100 80GB HBM3, Torch 2.5.1: 8.198 s compiled, 12.339 s eager
     # (microsoft/onnxruntime pull request 22986, "H100 Benchmark Results")
