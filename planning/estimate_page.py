@@ -103,20 +103,19 @@ def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
 
 
 def _fleet(answers: FleetAnswers) -> dict[str, Any]:
-    """Latency by percentile, one column for each figure at the planned load and at that load x (1 + model error)."""
+    """Latency by percentile: a row for each figure at the planned load and at that load x (1 + model error)."""
     loads = (answers.planned, answers.with_model_error)
-    names = [name for name in ("wait", "ttft", "end_to_end") if getattr(answers.planned, name)]
-    heads = [
-        gettext("%(figure)s at %(load)s load")
-        % {"figure": say(label(name)), "load": percent(at.load)}
-        for name in names
-        for at in loads
-    ]
     rows = [
-        [p, *(figure(getattr(at, name)[p], "s") for name in names for at in loads)]
-        for p in answers.planned.end_to_end
+        [
+            gettext("%(figure)s at %(load)s load")
+            % {"figure": say(label(name)), "load": percent(at.load)},
+            *(figure(seconds, "s") for seconds in getattr(at, name).values()),
+        ]
+        for name in ("wait", "ttft", "end_to_end")
+        for at in loads
+        if getattr(at, name)
     ]
-    columns = [(gettext("Percentile"), ""), *((head, "num") for head in heads)]
+    columns = [(gettext("Figure"), ""), *((p, "num") for p in answers.planned.end_to_end)]
     return {"columns": columns, "rows": rows, "error": percent(answers.model_error)}
 
 

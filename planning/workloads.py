@@ -43,15 +43,15 @@ class Kind(models.TextChoices):
     FINETUNING = Code.FINETUNING.value, _("Full fine-tuning")
     LORA = Code.LORA.value, _("LoRA or QLoRA")
     PREFERENCE = Code.PREFERENCE.value, _("Preference tuning (DPO)")
-    SAMPLES = Code.SAMPLES.value, _("Training of vision and other models, by FLOP per sample")
+    SAMPLES = Code.SAMPLES.value, _("Training, by FLOP per sample")
     ONLINE_INFERENCE = Code.ONLINE_INFERENCE.value, _("Online inference")
     BATCH_INFERENCE = Code.BATCH_INFERENCE.value, _("Batch inference")
     ONLINE_SAMPLES = (
         Code.ONLINE_SAMPLES.value,
-        _("Online inference by FLOP per sample (vision, speech, diffusion)"),
+        _("Online inference, by FLOP per sample"),
     )
     BATCH_SAMPLES = (
         Code.BATCH_SAMPLES.value,
-        _("Batch inference by FLOP per sample (vision, speech, diffusion)"),
+        _("Batch inference, by FLOP per sample"),
     )
     GPU_HOURS = Code.GPU_HOURS.value, _("Other GPU hours")

@@ -200,3 +200,31 @@ def test_a_service_is_sized_on_the_page(show):
     assert "Time to first token, p95 of the fleet" in text
     assert "replicas ×" in text
     assert '<option value="fp16" selected>' in text
+
+
+def test_a_told_number_still_shows_every_percentile_at_both_loads(show):
+    told = {
+        "kind": "online_inference", "model": "llama-3-1-8b", "requests_per_day": "2M", "input_tokens": "600",
+        "output_tokens": "150", "latency_class": "chat", "accelerator": "nvidia-h100-sxm5-80gb", "accelerators": "4",
+    }  # fmt: skip
+    text = show(told)
+    table = text[text.index("Latency of the fleet") :]
+    table = table[: table.index("</table>")]
+
+    assert [f'class="num">{p}</th>' in table for p in ("p50", "p95", "p99")] == [True] * 3
+    for figure in ("Wait", "Time to first token", "Whole answer"):
+        assert table.count(f"{figure} at ") == 2 * 1
+    assert "where the model is off by its P90 error" in text
+
+
+def test_a_picture_service_is_estimated_live_beside_its_request(client):
+    response = client.post(
+        f"{reverse('request-estimate')}?kind=online_samples",
+        {"model": "sdxl-base-1-0", "requests_per_day": "20k", "weight_precision": "fp16"},
+        **HTMX,
+    )
+    text = response.content.decode()
+
+    assert response.status_code == 200
+    assert "H100 SXM5 80GB" in text
+    assert "samples/s" in text
