@@ -2,7 +2,10 @@
 
 from django.urls import include, path
 
+from config.api_index import ApiIndex
+
 urlpatterns = [
+    path("", ApiIndex.as_view(), name="api-index"),
     path("", include("core.api_urls")),
     path("catalog/", include("catalog.api_urls")),
     path("", include("planning.api_urls")),

@@ -148,6 +148,8 @@ else:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", default=f"unix://{DATA_DIR}/redis.sock")
+# Set while an installation is prepared before its broker starts: tasks wait for the schedule and the sweeper.
+BROKER_LATER = env.bool("BROKER_LATER", default=False)
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -277,6 +279,9 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": [SELF],
     }
 }
+
+# W047: SQLite cannot build the one constraint with nulls not distinct; there the rows' one writer replaces by key.
+SILENCED_SYSTEM_CHECKS = ["models.W047"]
 
 # --- API ------------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
+from django.utils import translation
 
 from core.errors import NotPermitted
 from core.models import AuditEntry, Team, User
@@ -34,6 +35,12 @@ def object_type(obj: models.Model) -> str:
     return obj._meta.label_lower
 
 
+def neutral_label(obj: models.Model) -> str:
+    """What the trail calls `obj`: the same words whoever acts, never in the language of the one who happened to."""
+    with translation.override("en"):
+        return str(getattr(obj, "trail_label", "") or obj)[:200]
+
+
 def record(
     action: str,
     *,
@@ -56,7 +63,7 @@ def record(
         on_behalf_of=on_behalf_of,
         object_type=object_type(on),
         object_id=str(on.pk),
-        object_label=str(on)[:200],
+        object_label=neutral_label(on),
         team=team,
         from_state=from_state,
         to_state=to_state,

@@ -91,7 +91,6 @@ SECTIONS: tuple[Section, ...] = (
             Entry(
                 _("Stage of the organisation"), "organisation-stage", "gear", (Role.ADMINISTRATOR,)
             ),
-            Entry(_("Component gallery"), "gallery", "gear", (Role.ADMINISTRATOR,)),
         ),
     ),
 )

@@ -57,6 +57,11 @@ class Award(Versioned):
     def __str__(self) -> str:
         return f"{self.rfq.number} · {self.get_status_display()}"
 
+    @property
+    def trail_label(self) -> str:
+        """Its name in the audit trail, which knows no language."""
+        return self.rfq.number
+
     def get_absolute_url(self) -> str:
         return reverse("rfq-detail", args=[self.rfq_id])
 

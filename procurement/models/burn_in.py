@@ -149,6 +149,11 @@ class BurnInRun(Versioned):
             "n": self.attempt,
         }
 
+    @property
+    def trail_label(self) -> str:
+        """Its name in the audit trail, which knows no language."""
+        return f"{self.asset.serial} #{self.attempt}"
+
     def get_absolute_url(self) -> str:
         return reverse("delivery-burn-in", args=[self.delivery_id])
 

@@ -95,6 +95,11 @@ class PurchaseOrder(Versioned):
     def __str__(self) -> str:
         return self.number or pgettext_lazy("order", "Draft order %(n)s") % {"n": self.pk}
 
+    @property
+    def trail_label(self) -> str:
+        """Its name in the audit trail, which knows no language."""
+        return self.number or f"#{self.pk}"
+
     def get_absolute_url(self) -> str:
         return reverse("order-detail", args=[self.pk])
 

@@ -131,3 +131,16 @@ def test_a_broker_that_is_away_costs_no_committed_work(settings):
         current_app.conf.broker_url = before[0]
     job.refresh_from_db()
     assert job.status == Job.Status.QUEUED
+
+
+def test_before_the_broker_starts_nothing_is_tried_and_nothing_alarms(
+    settings, caplog, django_capture_on_commit_callbacks
+):
+    settings.BROKER_LATER = True
+    with django_capture_on_commit_callbacks(execute=True):
+        jobs.submit(PATH, "later", key="note:later")
+    assert (
+        Job.objects.get(key="note:later").status == Job.Status.QUEUED
+    )  # the sweeper takes it from here
+    assert RAN == []
+    assert caplog.records == []

@@ -460,7 +460,9 @@ def test_navigation_marks_the_nearest_entry_and_hides_what_a_role_does_not_open(
     assert f'<a href="{reverse("gallery")}"' not in html
 
     client.force_login(make_user(Role.ADMINISTRATOR))
-    assert f'<a href="{reverse("gallery")}"' in client.get(reverse("home")).content.decode()
+    html = client.get(reverse("home")).content.decode()
+    assert f'<a href="{reverse("organisation-stage")}"' in html
+    assert f'<a href="{reverse("gallery")}"' not in html  # samples for developers: a page, no entry
 
 
 # --- what goes wrong
@@ -543,3 +545,20 @@ def test_the_trail_by_api_takes_the_same_filters(site, user):
     wrong = site.get(address, {"since": "yesterday"})
     assert wrong.status_code == 400
     assert "since" in wrong.content.decode()
+
+
+def test_the_api_has_a_first_page_that_leads_to_its_collections_and_its_schema(
+    client, organisation, make_user
+):
+    answer = client.get("/api/v1/").json()
+    assert answer["schema"].endswith("/api/schema/")
+    assert {"requests", "catalog/accelerators", "procurement/rfqs", "audit"} <= set(
+        answer["collections"]
+    )
+    client.force_login(make_user(Role.ADMINISTRATOR))
+    refused = {
+        name: code
+        for name, address in answer["collections"].items()
+        if (code := client.get(address).status_code) not in (200, 403)
+    }
+    assert refused == {}
