@@ -6,7 +6,10 @@ class PlanningConfig(AppConfig):
 
     def ready(self) -> None:
         from catalog import changes
+        from planning import stock
         from planning.labels import name_own_actions
+        from planning.selectors.owned_use import measured_utilisation
 
         name_own_actions()
         changes.listen("planning.tasks.outdate_studies")
+        stock.register_utilisation(measured_utilisation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -11,6 +12,7 @@ from django.urls import reverse
 from core.errors import InputError, NotPermitted, StaleData
 from core.models import AuditEntry, Organisation
 from planning.models import Site
+from planning.models.telemetry import SUMS, Ownership, PoolDay
 from planning.services.sites import save_site
 from planning.services.snapshots import snapshot
 from planning.services.stage import set_stage
@@ -159,3 +161,18 @@ def test_what_the_team_has_left_comes_into_studies(w):
     setting = setting_for(builders.draft(w).current)
 
     assert setting.budgets == {"cloud": 5000, "purchase": 80000}
+
+
+def test_measured_use_of_owned_cards_comes_into_studies(w):
+    draft = builders.draft(w)
+    assert setting_for(draft.current).owned_utilisation is None
+    yesterday = builders.today() - timedelta(days=1)
+    for ownership, busy in ((Ownership.OWNED, 4.8), (Ownership.CLOUD, 24.0)):
+        sums = dict.fromkeys(SUMS, 0.0) | {
+            "hours": 24.0, "utilization_sum": busy, "utilization_hours": 24.0
+        }  # fmt: skip
+        PoolDay.objects.create(
+            day=yesterday, team=w.team, accelerator_slug="nvidia-h100-sxm5-80gb", ownership=ownership, cards=1, **sums
+        )  # fmt: skip
+
+    assert setting_for(draft.current).owned_utilisation == 0.2
