@@ -164,6 +164,8 @@ def course(
         )
         rows.append((start, "spent", total, None, None))
     ahead = [start for start in starts[:12] if start > on]
+    if rows and ahead:
+        rows.append((rows[-1][0], "forecast", total, total, total))  # the two lines meet
     for n, start in enumerate(ahead, start=1):
         share = Decimal(n) / len(ahead)
         low, expected, high = (

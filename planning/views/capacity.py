@@ -59,12 +59,11 @@ def capacity_calendar(request: SignedInRequest) -> HttpResponse:
 def _chart(pool: Pool, whole: bool) -> Chart:
     rows: list[Any] = []
     for month in pool.months:
+        label = f"{month.first:%Y-%m}"
         if whole:
-            rows.append(
-                (month.first, _("There, after the maintenance buffer"), month.usable, None, None)
-            )
-        rows.append((month.first, _("Wanted, highest day"), round(month.peak, 1), None, None))
-        rows.append((month.first, _("Wanted, mean"), round(month.mean, 1), None, None))
+            rows.append((label, _("There, after the maintenance buffer"), month.usable, None, None))
+        rows.append((label, _("Wanted, highest day"), round(month.peak, 1), None, None))
+        rows.append((label, _("Wanted, mean"), round(month.mean, 1), None, None))
     return lines(title=pool.accelerator, labels=(_("Month"), _("What"), _("Cards")), rows=rows)
 
 

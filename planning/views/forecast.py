@@ -39,7 +39,8 @@ def budget_forecast(request: SignedInRequest) -> HttpResponse:
     found = forecast(request.user, year=chosen.get("year"), team=team.pk if team else None)
     names = {"spent": _("Spent"), "forecast": _("Forecast")}
     points: list[Any] = [
-        (day, names[series], float(y), None if low is None else float(low), None if high is None else float(high))
+        (f"{day:%Y-%m}", names[series], float(y), None if low is None else float(low),
+         None if high is None else float(high))
         for day, series, y, low, high in course(found, today())
     ]  # fmt: skip
     chart = lines(

@@ -102,8 +102,9 @@ def test_the_course_runs_from_what_is_spent_to_the_expected_end(w):
     spending.post_actual(request_id=first.pk, amount=cny(400), source="invoice:1", by=w.finance)
     builders.in_review(w, "500")
     rows = course(forecast(w.finance), today())
-    assert [row[0].month for row in rows] == list(range(1, 13))
+    assert [row[0].month for row in rows] == [*range(1, 11), 10, 11, 12]
     assert rows[9][:3] == (date(2026, 10, 1), "spent", 400)
+    assert rows[10][:3] == (date(2026, 10, 1), "forecast", 400)
     assert rows[-1][1:] == ("forecast", 1350, 1000, 1500)
 
 
