@@ -147,3 +147,8 @@ def total(items: Iterable[Money], currency: str) -> Money:
     for item in items:
         result = result + item
     return result
+
+
+def money_json(value: Money | None) -> dict[str, str] | None:
+    """An amount and its currency, as strings."""
+    return None if value is None else {"amount": str(value.amount), "currency": value.currency}

@@ -19,6 +19,7 @@ def name_own_actions() -> None:
             "request.approved": _("Request approved"),
             "request.rejected": _("Request rejected"),
             "request.cancelled": _("Request cancelled"),
+            "request.over_approved": _("More than was approved agreed to"),
             "request.sourcing_started": _("Sourcing started"),
             "request.delivery_counted": _("Accepted cards counted"),
             "request.fulfilled": _("Request fulfilled"),

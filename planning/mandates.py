@@ -10,6 +10,7 @@ from core.exchange import convert
 from core.messages import Message, msg
 from core.models import User
 from core.money import Money
+from core.organisation import today
 from core.roles import Role, has_role
 from planning.models.approvals import ApprovalLimit, ApprovalStep, Authority
 from planning.models.delegations import Delegation
@@ -65,6 +66,10 @@ class Mandates:
             return True
         ceiling = convert(Money(limit.amount, limit.currency), amount.currency, day)
         return amount <= ceiling
+
+    def within_limit(self, amount: Money) -> bool:
+        """Whether the person's own limit covers `amount` today."""
+        return self._within_limit(self.user.pk, amount, today())
 
     def for_step(self, step: ApprovalStep) -> Mandate | Message:
         """The mandate by which `user` may vote on `step`, or why they may not."""

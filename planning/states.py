@@ -124,7 +124,7 @@ REQUEST_RULES: tuple[Rule, ...] = (
         "the reservation becomes firm in the quarter of the decision; sourcing may start",
     ),
     Rule(
-        "revise", (R.CHANGES_REQUESTED, R.APPROVED), (R.DRAFT,), (A.REQUESTER, A.TEAM_LEAD),
+        "revise", (R.CHANGES_REQUESTED, R.APPROVED, R.SOURCING), (R.DRAFT,), (A.REQUESTER, A.TEAM_LEAD),
         "nothing ordered yet; a reason, once approved",
         "all approvals of the old revision void; reservation released; everyone concerned is told",
     ),

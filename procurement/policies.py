@@ -175,6 +175,10 @@ SEPARATION: dict[tuple[type[Any], str], tuple[Separation, Message]] = {
         _not("rfq.owner_id", "proposed_by_id"),
         msg("The owner of the RFQ and the one who proposed do not decide on the award."),
     ),
+    (PurchaseOrder, "agree_over"): (
+        _not("award.rfq.owner_id", "award.proposed_by_id"),
+        msg("The owner of the RFQ and the one who proposed do not decide on the award."),
+    ),
     (PurchaseOrder, "receive"): (_not("issued_by_id"), msg("The one who issued an order does not receive its goods.")),
     (Delivery, "post"): (_not("order.issued_by_id"), msg("The one who issued an order does not receive its goods.")),
     (Delivery, "turn_away"): (

@@ -167,15 +167,19 @@ QUOTE_RULES: tuple[Rule, ...] = (
 
 AWARD_RULES: tuple[Rule, ...] = (
     Rule("approve_award", (W.PROPOSED,), (W.APPROVED,), (A.APPROVER,),
-         "not the RFQ's owner nor the proposer; quotes unchanged and valid", "draft orders made"),
+         "not the RFQ's owner nor the proposer; quotes unchanged and valid; with tax within what was approved and its "
+         "tolerance, or more with a reason where the policy allows it", "draft orders made"),
     Rule("reject_award", (W.PROPOSED,), (W.REJECTED,), (A.APPROVER,), "the same people; a reason"),
     Rule("withdraw_award", (W.PROPOSED,), (W.WITHDRAWN,), (A.BUYER,), "a reason"),
 )  # fmt: skip
 
 ORDER_RULES: tuple[Rule, ...] = (
     Rule("issue", (P.DRAFT,), (P.ISSUED,), (A.BUYER,),
-         "quote valid and unchanged; terms equal to it; vendor not blocked; budget holds",
+         "quote valid and unchanged; terms equal to it; vendor not blocked; within what was approved; budget holds",
          "number from the gap-free sequence; budget committed; vendor's copy made"),
+    Rule("agree_over", (P.DRAFT,), (), (A.APPROVER,),
+         "more than was approved and its tolerance; the policy lets an approver agree; a reason",
+         "orders for the request may go up to this amount"),
     Rule("acknowledge", (P.ISSUED,), (P.ACKNOWLEDGED,), (A.BUYER,), "the promised day is given"),
     Rule("amend", (P.ISSUED, P.ACKNOWLEDGED), (), (A.BUYER,),
          "no other amendment waits; not below what was received or invoiced; a reason"),
@@ -194,7 +198,8 @@ ORDER_RULES: tuple[Rule, ...] = (
 
 REVISION_RULES: tuple[Rule, ...] = (
     Rule("approve_amendment", (R.PROPOSED,), (R.BINDING,), (A.APPROVER,),
-         "not by the one who proposed", "the lines change; the budget's commitment follows"),
+         "not by the one who proposed; within what was approved, as for an award",
+         "the lines change; the budget's commitment follows"),
     Rule("reject_amendment", (R.PROPOSED,), (R.REJECTED,), (A.APPROVER,), "a reason; not by the one who proposed"),
     Rule("supersede", (R.BINDING,), (R.SUPERSEDED,), (A.SYSTEM,)),
 )  # fmt: skip

@@ -225,7 +225,8 @@ class PolicySerializer(serializers.ModelSerializer[ApprovalPolicy]):
     class Meta:
         model = ApprovalPolicy
         fields = ["id", "preset", "active", "two_person_budget", "allow_over_budget", "block_stale_study",
-                  "reservation_days", "actual_tolerance", "escalate_after_days", "loaded_at", "note",
+                  "reservation_days", "actual_tolerance", "order_tolerance", "over_approval", "rate_days",
+                  "escalate_after_days", "loaded_at", "note",
                   "rules"]  # fmt: skip
 
 
@@ -255,6 +256,9 @@ class PolicyOptionsInput(serializers.Serializer[Any]):
     block_stale_study = serializers.BooleanField(required=False)
     reservation_days = serializers.IntegerField(required=False)
     actual_tolerance = serializers.DecimalField(5, 4, required=False)
+    order_tolerance = serializers.DecimalField(5, 4, required=False)
+    over_approval = serializers.BooleanField(required=False)
+    rate_days = serializers.IntegerField(required=False)
     escalate_after_days = serializers.IntegerField(required=False)
 
 

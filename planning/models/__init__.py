@@ -6,6 +6,7 @@ from planning.models.approvals import (
     ApprovalPolicy,
     ApprovalRule,
     ApprovalStep,
+    OverApproval,
     Vote,
 )
 from planning.models.budgets import Budget, BudgetChange, LedgerEntry
@@ -61,6 +62,7 @@ __all__ = [
     "MarketSnapshot",
     "MeasuredOutcome",
     "MonthOneReview",
+    "OverApproval",
     "PlanChoice",
     "PoolDay",
     "Relation",

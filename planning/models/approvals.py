@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django.db import models
@@ -48,6 +49,16 @@ class ApprovalPolicy(models.Model):
     )
     actual_tolerance = models.DecimalField(
         _("invoices may exceed the order by"), max_digits=5, decimal_places=4, default=0
+    )
+    order_tolerance = models.DecimalField(
+        _("orders with tax may exceed what was approved by"), max_digits=5, decimal_places=4,
+        default=Decimal("0.05"), help_text=_("A share: 0.05 is 5 %."),
+    )  # fmt: skip
+    over_approval = models.BooleanField(
+        _("an approver may agree to more, with a reason"), default=True
+    )
+    rate_days = models.PositiveSmallIntegerField(
+        _("warn of exchange rates older than (days)"), default=35
     )
     escalate_after_days = models.PositiveSmallIntegerField(
         _("escalate after working days without a decision"), default=0,
@@ -213,3 +224,40 @@ class Vote(models.Model):
     def cap(self) -> Money | None:
         """Up to which amount this vote agrees; None: the plan's."""
         return None if self.cap_amount is None else Money(self.cap_amount, self.cap_currency)
+
+
+class OverApproval(models.Model):
+    """An approver agreed, with a reason, that orders for a revision may go up to an amount above what was approved."""
+
+    revision = models.ForeignKey(
+        RequestRevision, on_delete=models.PROTECT, related_name="over_approvals"
+    )
+    amount = models.DecimalField(_("up to"), max_digits=18, decimal_places=6)
+    currency = models.CharField(_("currency"), max_length=3, choices=CURRENCY_CHOICES)
+    approved_amount = models.DecimalField(
+        _("approved"), max_digits=18, decimal_places=6
+    )  # as it was then, in the same currency
+    reason = models.TextField(_("reason"))
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("over-approval")
+        verbose_name_plural = _("over-approvals")
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(condition=~Q(reason=""), name="over_approval_has_reason")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.revision} · {Money(self.amount, self.currency)}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk is not None:
+            raise AppendOnlyError("Over-approvals are never changed")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        raise AppendOnlyError("Over-approvals are never deleted")

@@ -22,7 +22,7 @@ MOST_RULES = 40
 RULE_FIELDS = ("group", "authority", "quorum", "above", "above_currency", "spend_kind", "team", "residence",
                "over_budget_only")  # fmt: skip
 OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days", "actual_tolerance",
-           "escalate_after_days")  # fmt: skip
+           "order_tolerance", "over_approval", "rate_days", "escalate_after_days")  # fmt: skip
 DEFAULTS: dict[str, Any] = {
     "quorum": 1, "above": None, "above_currency": "", "spend_kind": "", "team": None, "residence": "",
     "over_budget_only": False,
@@ -87,7 +87,8 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(name, msg("%(field)s is no option of the rules", field=name))
     found = dict(options)
     for name, least, most in (("reservation_days", 1, 3650), ("escalate_after_days", 0, 365),
-                              ("actual_tolerance", 0, 1)):  # fmt: skip
+                              ("actual_tolerance", 0, 1),
+                              ("order_tolerance", 0, 1), ("rate_days", 1, 366)):  # fmt: skip
         if name in found and not least <= found[name] <= most:
             raise InputError(
                 name,

@@ -21,7 +21,7 @@ from planning.models.approvals import ApprovalPolicy, ApprovalRule
 
 PRESETS = Path(__file__).resolve().parent.parent / "data" / "policies.json"
 OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days",
-           "escalate_after_days")  # fmt: skip
+           "escalate_after_days", "over_approval", "rate_days")  # fmt: skip
 
 
 @transaction.atomic
@@ -43,7 +43,8 @@ def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
     wanted = presets[preset]
     rules = [_rule(row) for row in wanted["rules"]]
     options = {name: wanted[name] for name in OPTIONS}
-    options["actual_tolerance"] = Decimal(wanted["actual_tolerance"])
+    for name in ("actual_tolerance", "order_tolerance"):
+        options[name] = Decimal(wanted[name])
     current = ApprovalPolicy.objects.select_for_update().filter(active=True).first()
     if current is not None and current.preset == preset and _same(current, options, rules):
         return current

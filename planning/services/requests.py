@@ -213,7 +213,7 @@ def revise(
     """Start the next revision as a copy of this one. Approvals of the old one end, and everyone concerned is told."""
     request = lock_request(request_id, version)
     policies.require_action(by, "revise", request)
-    if request.status == RequestStatus.APPROVED and not reason.strip():
+    if request.status in (RequestStatus.APPROVED, RequestStatus.SOURCING) and not reason.strip():
         raise InputError("reason", msg("It was approved already: give a reason"))
     _refuse_if_ordered(request)
     return _redraft(request, Origin.REVISED, by=by, reason=reason, action="request.revised")

@@ -17,6 +17,7 @@ from planning import policies
 from planning.models.budgets import Bucket, Budget, EntryKind, LedgerEntry
 from planning.models.plans import PlanChoice, SpendKind
 from planning.models.requests import CapacityRequest
+from planning.selectors.approved import approved
 from planning.selectors.budgets import balance
 from planning.selectors.conditions import conditions
 from planning.services.ledger import (
@@ -28,6 +29,7 @@ from planning.services.ledger import (
     post,
 )
 from planning.services.moves import lock_request
+from planning.services.over_approvals import above_approved
 from planning.states import RequestStatus
 
 
@@ -44,7 +46,7 @@ def commit(
     """Commit an order (or the signed change of one: same `source`, next `revision`) to this quarter's budget.
 
     The firm reservation is used up first; where it stands in an earlier quarter, its money is carried over with it.
-    Raises OverBudget, ConditionBroken, AlreadyPosted, InvalidTransition (not approved) or NotPermitted.
+    Raises OverBudget, ConditionBroken, AboveApproved, AlreadyPosted, InvalidTransition (not approved) or NotPermitted.
     """
     request = lock_request(request_id)
     plan = _plan_of(request)
@@ -58,6 +60,7 @@ def commit(
     budget = budgets[budget.pk]
     due, rate = in_currency(amount, budget.currency)
     _hold_to_conditions(request, plan, amount)
+    _hold_to_approval(request, amount)
     if due.amount == 0:
         raise InputError("amount", msg("The amount of an order must not be 0"), value=amount.amount)
     if due.amount < 0 and -due.amount > sum(ordered.values(), Decimal(0)):
@@ -294,6 +297,16 @@ def _hold_to_conditions(request: CapacityRequest, plan: PlanChoice, amount: Mone
             msg("%(request)s was approved up to %(cap)s; with this, %(sum)s would be ordered",
                 request=str(request), cap=str(found.cap), sum=str(after))
         )  # fmt: skip
+
+
+def _hold_to_approval(request: CapacityRequest, amount: Money) -> None:
+    """All orders together, with tax, stay within what was approved (or agreed to since) and the policy's tolerance."""
+    found = approved([request.pk]).get(request.pk)
+    if found is None or amount.amount <= 0:
+        return
+    after = found.ordered + in_currency(amount, found.amount.currency)[0]
+    if found.limit < after:
+        raise above_approved(found, after)
 
 
 def _plan_of(request: CapacityRequest) -> PlanChoice:

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from core.http import api_user
 from core.messages import Message
-from core.money import Money
+from core.money import money_json as money
 from procurement import policies
 from procurement.models import (
     Acceptance,
@@ -41,17 +41,14 @@ from procurement.models import (
     WarrantyTerms,
 )
 from procurement.models.quotes import LineKind, PriceBreak
+from procurement.selectors.award_facts import award_facts
+from procurement.selectors.awarded import order_rows
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.services.quotes import WARRANTY_FIELDS
 from procurement.services.vendors import FIELDS as VENDOR_FIELDS
 from procurement.totals import DocumentTotals
 
 HEAD = ["id", "status", "version", "status_since", "created_at"]
-
-
-def money(value: Money | None) -> dict[str, str] | None:
-    """An amount and its currency, as strings."""
-    return None if value is None else {"amount": str(value.amount), "currency": value.currency}
 
 
 def said(data: dict[str, Any]) -> str:
@@ -237,13 +234,20 @@ class AwardSerializer(serializers.ModelSerializer[Award]):
     decided_by = Named()
     lines = AwardLineSerializer(many=True, read_only=True)
     orders = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
+    facts = serializers.SerializerMethodField(
+        help_text="What is decided on, against what was approved; with one award only, null in lists"
+    )
 
     class Meta:
         model = Award
         fields = [
             *HEAD, "rfq", "reason", "proposed_by", "decided_by", "decided_at", "decision_reason",
-            "lines", "orders",
+            "lines", "orders", "facts",
         ]  # fmt: skip
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_facts(self, award: Award) -> dict[str, Any] | None:
+        return award_facts(award).to_json() if self.parent is None else None
 
 
 # --- orders to invoices --------------------------------------------------------------------------------------------
@@ -293,12 +297,16 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
     issued_by = Named()
     lines = serializers.SerializerMethodField()
     totals = serializers.SerializerMethodField()
+    against_approved = serializers.SerializerMethodField(
+        help_text="By request: approved, ordered with tax, difference; with one order only, null in lists"
+    )
 
     class Meta:
         model = PurchaseOrder
         fields = [
             *HEAD, "number", "award", "quote", "vendor", "vendor_name", "currency", "tax_mode", "revision",
             "issued_by", "issued_at", "expected_on", "promised_on", "lines", "totals",
+            "against_approved",
         ]  # fmt: skip
 
     def _may_read(self, order: PurchaseOrder) -> bool:
@@ -330,6 +338,12 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         if not self._may_read(order):
             return None
         return totals(order.totals([row.line for row in self._progress(order)]))
+
+    @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
+    def get_against_approved(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:
+        if self.parent is not None or not self._may_read(order):
+            return None
+        return [row.to_json() for row in order_rows(order)]
 
 
 class AmendmentSerializer(serializers.ModelSerializer[OrderRevision]):

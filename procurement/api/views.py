@@ -377,6 +377,7 @@ class RfqComparison(APIView):
             {
                 "currency": found.currency,
                 "weights": found.weights,
+                "approved": s.money(found.approved),
                 "rows": [
                     row.to_json()
                     | {
@@ -385,6 +386,7 @@ class RfqComparison(APIView):
                              "text": flag.message.render(gettext)}
                             for flag in row.flags
                         ],
+                        "above_approved": s.money(found.above(row)),
                         "notes": [note.render(gettext) for note in row.notes],
                     }
                     for row in found.rows

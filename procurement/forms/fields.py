@@ -42,6 +42,18 @@ class OptionalReasonForm(forms.Form):
     reason = text(_("Reason"), required=False)
 
 
+class OverForm(forms.Form):
+    over_reason = text(
+        _("Why more than was approved is right"),
+        required=False,
+        help_text=_("Needed where it is above what was approved by more than the tolerance."),
+    )
+
+
+class HigherForm(forms.Form):
+    over_reason = text(_("Why more than was approved is right"))
+
+
 class NoteForm(forms.Form):
     note = text(_("Note"))
 

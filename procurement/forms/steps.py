@@ -111,7 +111,7 @@ STEPS: tuple[Step, ...] = (
          tone="danger"),
     # award
     Step("award", "approve", "approve_award", "award_id", awards.approve_award, _("Approve the award"),
-         _("Draft orders are made on exactly the terms of the quotes."), tone="primary"),
+         _("Draft orders are made on exactly the terms of the quotes."), fields.OverForm, "primary"),
     Step("award", "reject", "reject_award", "award_id", awards.reject_award, _("Reject the award"), form=REASON,
          tone="danger"),
     Step("award", "withdraw", "withdraw_award", "award_id", awards.withdraw_award, _("Withdraw the award"),
@@ -119,6 +119,8 @@ STEPS: tuple[Step, ...] = (
     # order
     Step("order", "issue", "issue", "order_id", orders.issue_order, pgettext_lazy("order", "Issue"),
          _("The order gets its number and binds; its amount is committed against the budget."), tone="primary"),
+    Step("order", "agree-over", "agree_over", "order_id", orders.agree_over, _("Agree to the higher amount"),
+         _("Orders for the request may then go up to this amount. It is audited."), fields.HigherForm, "danger"),
     Step("order", "acknowledge", "acknowledge", "order_id", orders.acknowledge_order, _("Note the vendor's promise"),
          form=fields.PromiseForm),
     Step("order", "close", "close", "order_id", orders.close_order, _("Close the order"),
@@ -196,7 +198,7 @@ STEPS: tuple[Step, ...] = (
 # An amendment has no page of its own: it is decided on its order's.
 AMENDMENT_STEPS: tuple[Step, ...] = (
     Step("amendment", "approve", "approve_amendment", "revision_id", orders.approve_amendment,
-         _("Approve the amendment"), tone="primary", versioned=False),
+         _("Approve the amendment"), form=fields.OverForm, tone="primary", versioned=False),
     Step("amendment", "reject", "reject_amendment", "revision_id", orders.reject_amendment,
          _("Reject the amendment"), form=REASON, tone="danger", versioned=False),
 )  # fmt: skip

@@ -9,10 +9,11 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from core.errors import InvalidTransition
-from core.exchange import MissingRate, rate_on
+from core.exchange import MissingRate, convert, rate_on
 from core.messages import Message, msg
-from core.money import ExchangeRate, Money
+from core.money import ExchangeRate, Money, total
 from core.organisation import organisation, today
+from planning.selectors.approved import approved
 from procurement.models import Quote, Rfq
 from procurement.models.rfqs import CriterionKind
 from procurement.states import QuoteStatus
@@ -112,6 +113,15 @@ class Comparison:
     currency: str
     rows: tuple[Row, ...]
     weights: dict[str, int]
+    approved: (
+        Money | None
+    )  # for the requests of the RFQ together; None: not known, or a rate is missing
+
+    def above(self, row: Row) -> Money | None:
+        """By how much the row's total with tax is above (or below: negative) what was approved."""
+        if self.approved is None or row.gross is None:
+            return None
+        return row.gross - self.approved
 
     @property
     def best(self) -> Row | None:
@@ -141,7 +151,16 @@ def compare(rfq: Rfq) -> Comparison:
     weights = {criterion.kind: criterion.weight for criterion in rfq.criteria.all()}
     _rank(rows, weights)
     ordered = sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, row.quote.vendor.name))
-    return Comparison(rfq, base, tuple(ordered), weights)
+    return Comparison(rfq, base, tuple(ordered), weights, _approved(lines, base))
+
+
+def _approved(lines: list[Any], base: str) -> Money | None:
+    found = approved(line.request_id for line in lines)
+    try:
+        parts = [convert(one.amount, base, today()) for one in found.values()]
+    except MissingRate:
+        return None
+    return total(parts, base) if parts else None
 
 
 def _rates(rfq: Rfq, base: str, currencies: set[str]) -> dict[str, ExchangeRate]:

@@ -12,8 +12,11 @@ from core.audit import record
 from core.errors import InputError, InvalidTransition, StaleData
 from core.messages import msg
 from core.models import User
+from planning.states import RequestStatus
 from procurement.models import Award, AwardLine, PurchasingPolicy, QuoteLine, Rfq
+from procurement.selectors.awarded import award_rows
 from procurement.selectors.comparison import compare
+from procurement.services.agreement import hold_to_approval
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.orders import draft_orders
 from procurement.services.quotes import compute_hash, exact, require_valid
@@ -153,10 +156,14 @@ def _take_award(award_id: int, *, action: str, by: User, version: int | None) ->
 
 
 @transaction.atomic
-def approve_award(*, award_id: int, by: User, version: int | None = None) -> Award:
+def approve_award(
+    *, award_id: int, by: User, over_reason: str = "", version: int | None = None
+) -> Award:
     """Decide for the award: the RFQ is awarded, quotes are selected or not, draft orders are made.
 
-    Raises NotPermitted, InvalidTransition, StaleData (a quote changed) or QuoteExpired.
+    Above what was approved by more than the policy's tolerance, `over_reason` says why that is right, if the policy
+    allows it. Raises NotPermitted, InvalidTransition (a request is no longer approved), StaleData (a quote changed),
+    QuoteExpired, InputError or AboveApproved.
     """
     award = _take_award(award_id, action="approve_award", by=by, version=version)
     rfq = award.rfq
@@ -175,6 +182,13 @@ def approve_award(*, award_id: int, by: User, version: int | None = None) -> Awa
         require_valid(quote)
         if quote.vendor.status != VendorStatus.ACTIVE:
             raise InvalidTransition(msg("%(vendor)s is blocked", vendor=quote.vendor.name))
+    for asked in rfq.lines.select_related("request"):
+        if asked.request.status not in (RequestStatus.APPROVED, RequestStatus.SOURCING):
+            raise InvalidTransition(
+                msg("%(request)s is in state %(state)s: only an approved request may be ordered",
+                    request=str(asked.request), state=str(asked.request.status))
+            )  # fmt: skip
+    hold_to_approval(award_rows(award), over_reason=over_reason, by=by)
     award.decided_by, award.decided_at = by, timezone.now()
     award.save(update_fields=["decided_by", "decided_at"])
     move(award, AwardStatus.APPROVED, by=by, action="award.approved", reason=award.reason)

@@ -20,10 +20,10 @@ from core.money import Money, minor_digits
 from core.organisation import today
 from planning.services.spending import post_actual
 from procurement.models import Asset, Invoice, InvoiceLine, PurchaseOrder, PurchasingPolicy
+from procurement.selectors.awarded import request_shares
 from procurement.selectors.progress import invoice_source, line_progress
 from procurement.serials import fold
 from procurement.services.moves import move, need_reason, take, touch
-from procurement.services.orders import request_shares
 from procurement.services.quotes import exact, minor_unit
 from procurement.services.warranties import start_warranties
 from procurement.states import InvoiceStatus

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,24 +12,28 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from core.audit import record
-from core.errors import DomainError, InputError, InvalidTransition, StaleData
+from core.errors import InputError, InvalidTransition, StaleData
 from core.messages import msg
 from core.models import User
 from core.money import Money
 from core.organisation import quarter_at, today
 from core.sequences import next_number
-from planning.models import LedgerEntry
+from planning.models import CapacityRequest, LedgerEntry
 from planning.models.budgets import Bucket
+from planning.services.requests import start_sourcing
 from planning.services.spending import commit, release_commitment
+from planning.states import RequestStatus
 from procurement.evidence.policy import default_policy
 from procurement.models import Award, OrderLine, OrderRevision, PurchaseOrder, PurchasingPolicy
 from procurement.models.orders import terms_hash
+from procurement.selectors.awarded import amendment_rows, awarded_lines, order_rows, request_shares
 from procurement.selectors.progress import invoice_ids, invoice_source, line_progress, open_invoices
+from procurement.services.agreement import hold_to_approval
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.order_documents import request_document
 from procurement.services.quotes import exact, require_valid
 from procurement.states import OrderStatus, RevisionStatus, VendorStatus
-from procurement.totals import DocumentTotals, allocate, price_at
+from procurement.totals import DocumentTotals, price_at
 
 
 def rows() -> Any:
@@ -38,47 +42,19 @@ def rows() -> Any:
 
 def draft_orders(award: Award, *, by: User) -> list[PurchaseOrder]:
     """One draft order per awarded quote, on exactly the quote's terms."""
-    lines = list(
-        award.lines.select_related("quote_line__quote__vendor", "quote_line__rfq_line")
-        .prefetch_related("quote_line__breaks")
-        .order_by("quote_line__quote", "quote_line__position")
-    )
-    asked = list(award.rfq.lines.all())
     orders: dict[int, PurchaseOrder] = {}
-    for line in lines:
-        offered = line.quote_line
-        quote = offered.quote
-        order = orders.get(quote.pk)
-        if order is None:
-            order = orders[quote.pk] = PurchaseOrder.objects.create(
-                award=award,
-                quote=quote,
-                vendor=quote.vendor,
-                currency=quote.currency,
-                tax_mode=quote.tax_mode,
-                created_by=by,
-            )
-        steps = [step.step for step in offered.breaks.all()]
-        request_id = offered.rfq_line.request_id if offered.rfq_line else None
-        if request_id is None and len(asked) == 1:
-            request_id = asked[0].request_id
-        OrderLine.objects.create(
-            order=order,
-            position=order.lines.count() + 1,
-            quote_line=offered,
-            request_id=request_id,
-            kind=offered.kind,
-            description=offered.description,
-            manufacturer=offered.manufacturer,
-            part_number=offered.part_number,
-            quantity=line.quantity,
-            unit=offered.unit,
-            unit_price=price_at(line.quantity, steps) if steps else offered.unit_price,
-            tax_rate=offered.tax_rate,
-            serialised=offered.serialised,
-            accelerator_slug=offered.accelerator_slug,
-            accelerators_per_item=offered.accelerators_per_item,
+    for quote, lines in awarded_lines(award):
+        order = orders[quote.pk] = PurchaseOrder.objects.create(
+            award=award,
+            quote=quote,
+            vendor=quote.vendor,
+            currency=quote.currency,
+            tax_mode=quote.tax_mode,
+            created_by=by,
         )
+        for line in lines:
+            line.order = order
+            line.save()
     for order in orders.values():
         _store_totals(order, order.totals())
         record("order.drafted", on=order, by=by, vendor=order.vendor.name, total=str(order.gross))
@@ -92,30 +68,6 @@ def _store_totals(order: PurchaseOrder, totals: DocumentTotals) -> None:
     order.save(update_fields=["net_amount", "tax_amount", "gross_amount"])
 
 
-def request_shares(
-    lines: Sequence[OrderLine], totals: DocumentTotals, total: Money | None = None
-) -> dict[int, Money]:
-    """What each request pays of the document's gross total (of `total` when given), exactly.
-
-    In proportion to the net amounts of its lines; lines that serve no request (freight) are shared the same way.
-    `lines` are those of `totals`, in order. Lines all without a request fall to the requests of their order.
-    """
-    nets: dict[int, Decimal] = {}
-    for line, shown in zip(lines, totals.lines, strict=True):
-        if line.request_id is not None:
-            nets[line.request_id] = nets.get(line.request_id, Decimal(0)) + shown.net.amount
-    if not nets:
-        served = OrderLine.objects.filter(order__in={line.order_id for line in lines})
-        nets = dict.fromkeys(
-            served.exclude(request=None).values_list("request_id", flat=True), Decimal(0)
-        )
-    if not nets:
-        raise DomainError(msg("No line of the order serves a request"))
-    ids = sorted(nets)
-    parts = allocate(total or totals.gross, [nets[pk] for pk in ids])
-    return dict(zip(ids, parts, strict=True))
-
-
 def source_of(order: PurchaseOrder) -> str:
     """Under which name the order stands in the budget's ledger."""
     return f"order:{order.number}"
@@ -126,7 +78,7 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
     """Make the order binding: a number without gaps, and its amount committed against each request's budget.
 
     Raises NotPermitted, InvalidTransition, StaleData (terms differ from the quote), QuoteExpired, or what the budget
-    says (OverBudget); then nothing is changed and no number is used.
+    says (OverBudget, AboveApproved); then nothing is changed and no number is used.
     """
     order: PurchaseOrder = take(rows(), order_id, action="issue", by=by, version=version)
     if order.vendor.status != VendorStatus.ACTIVE:
@@ -149,6 +101,9 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
     )  # fmt: skip
     for request_id, amount in request_shares(lines, totals).items():
         if amount.amount:
+            # Approved anew since the RFQ was published: sourcing goes on from here.
+            if CapacityRequest.objects.get(pk=request_id).status == RequestStatus.APPROVED:
+                start_sourcing(request_id=request_id, by=by)
             commit(request_id=request_id, amount=amount, source=source_of(order), by=by)
     snapshot = [line.snapshot() for line in lines]
     OrderRevision.objects.create(
@@ -166,6 +121,23 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
         number=order.number, total=str(order.gross), quote_hash=order.quote.content_hash,
     )  # fmt: skip
     request_document(order, by=by)
+    return order
+
+
+@transaction.atomic
+def agree_over(
+    *, order_id: int, over_reason: str, by: User, version: int | None = None
+) -> PurchaseOrder:
+    """An approver agrees that a draft order goes above what was approved, with a reason (prices moved since the award).
+
+    Raises NotPermitted, InvalidTransition (it is within what was approved), InputError or AboveApproved.
+    """
+    order: PurchaseOrder = take(rows(), order_id, action="agree_over", by=by, version=version)
+    found = order_rows(order)
+    if not any(row.is_beyond for row in found):
+        raise InvalidTransition(msg("The order is within what was approved"))
+    hold_to_approval(found, over_reason=over_reason, by=by)
+    touch(order)
     return order
 
 
@@ -296,10 +268,14 @@ def _take_revision(revision_id: int, *, action: str, by: User) -> OrderRevision:
 
 
 @transaction.atomic
-def approve_amendment(*, revision_id: int, by: User) -> PurchaseOrder:
-    """Make an amendment binding; the budget's commitment follows the difference of the totals."""
+def approve_amendment(*, revision_id: int, by: User, over_reason: str = "") -> PurchaseOrder:
+    """Make an amendment binding; the budget's commitment follows the difference of the totals.
+
+    Above what was approved by more than the tolerance, `over_reason` says why (see `hold_to_approval`).
+    """
     revision = _take_revision(revision_id, action="approve_amendment", by=by)
     order = revision.order
+    hold_to_approval(amendment_rows(revision), over_reason=over_reason, by=by)
     lines = list(order.lines.all())
     before = request_shares(lines, order.totals(lines))
     proposed = {row["position"]: row for row in revision.lines}

@@ -15,7 +15,8 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.models import User
 from procurement.forms.steps import BY_NAME, MODELS, Step, steps_for
-from procurement.models import OrderRevision, PurchaseOrder
+from procurement.models import Award, OrderRevision, PurchaseOrder
+from procurement.selectors.award_facts import award_facts
 
 PAGE = 50
 
@@ -50,6 +51,25 @@ def buttons(user: User, noun: str, obj: Any) -> list[dict[str, Any]]:
         }
         for step in steps_for(user, noun, obj)
     ]
+
+
+def ask_over(steps: list[dict[str, Any]], beyond: bool, facts: str = "") -> list[dict[str, Any]]:
+    """Steps that may agree to more than was approved: the reason is asked for where it is needed only, beside `facts`
+    (a template). Agreeing itself is offered then only."""
+    kept = []
+    for row in steps:
+        form = row["form"]
+        if form is not None and "over_reason" in form.fields:
+            if not beyond and row["step"].action == "agree-over":
+                continue
+            if beyond:
+                form.fields["over_reason"].required = True
+            else:
+                del form.fields["over_reason"]
+                row["form"] = form if form.fields else None
+            row["facts"] = facts
+        kept.append(row)
+    return kept
 
 
 def take_step(request: SignedInRequest, noun: str, pk: int, action: str) -> HttpResponse:
@@ -106,5 +126,7 @@ def _step_page(request: SignedInRequest, step: Step, obj: Any, form: Any) -> Htt
         "back": target_of(obj),
         "version": getattr(obj, "version", ""),
     }
+    if isinstance(obj, Award) and step.action == "approve":
+        context |= {"facts": "procurement/_award.html", "award_facts": award_facts(obj)}
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/step.html", context, status=status)

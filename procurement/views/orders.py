@@ -19,10 +19,11 @@ from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.orders import AmendForm
 from procurement.models import PurchaseOrder
+from procurement.selectors.awarded import amendment_rows, order_rows
 from procurement.selectors.progress import line_progress, receipt_state
 from procurement.services import orders
 from procurement.states import DeliveryStatus, OrderStatus, RevisionStatus
-from procurement.views.common import PAGE, buttons, version_of, visible
+from procurement.views.common import PAGE, ask_over, buttons, version_of, visible
 
 
 @require_safe
@@ -59,15 +60,22 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     revisions = list(order.revisions.select_related("proposed_by", "decided_by", "order"))
     proposed = next((r for r in revisions if r.status == RevisionStatus.PROPOSED), None)
     totals = order.totals([row.line for row in progress])
+    against = order_rows(order) if may_read else []
+    amended = amendment_rows(proposed) if proposed is not None and may_read else []
     context: dict[str, Any] = {
         "order": order,
+        "against": against,
+        "amended": amended,
         "may_read": may_read,
         "lines": list(zip(progress, totals.lines, strict=True)),
         "totals": totals if may_read else None,
         "receipt": receipt_state(order, progress),
         "revisions": revisions,
         "proposed": proposed,
-        "amendment_steps": buttons(request.user, "amendment", proposed) if proposed else [],
+        "amendment_steps": ask_over(
+            buttons(request.user, "amendment", proposed) if proposed else [],
+            any(row.is_beyond for row in amended),
+        ),
         "deliveries": order.deliveries.select_related("vendor", "received_by"),
         "expected": order.deliveries.filter(status=DeliveryStatus.EXPECTED).select_related(
             "vendor"
@@ -77,7 +85,9 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_announce": policies.can(request.user, "announce", order),
         "may_receive": policies.can(request.user, "receive", order),
         "may_invoice": policies.can(request.user, "capture_invoice", order),
-        "steps": buttons(request.user, "order", order),
+        "steps": ask_over(
+            buttons(request.user, "order", order), any(row.is_beyond for row in against)
+        ),
         "trail": trail(order, *revisions)[:60],
     }
     return render(request, "procurement/order_detail.html", context)

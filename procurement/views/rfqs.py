@@ -20,10 +20,11 @@ from core.roles import Role, has_role_anywhere
 from procurement import policies
 from procurement.forms.rfqs import AwardForm, RfqForm
 from procurement.models import PurchasingPolicy, Rfq
+from procurement.selectors.award_facts import award_facts
 from procurement.selectors.comparison import COMPARED, compare
 from procurement.services import awards, rfqs
 from procurement.states import AwardStatus, QuoteStatus, RfqStatus
-from procurement.views.common import PAGE, buttons, version_of, visible
+from procurement.views.common import PAGE, ask_over, buttons, version_of, visible
 
 
 @require_safe
@@ -107,6 +108,8 @@ def rfq_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         .select_related("proposed_by", "decided_by", "rfq")
         .first()
     )
+    facts = award_facts(award) if award is not None and may_read else None
+    award_steps = buttons(request.user, "award", award) if award and may_read else []
     context: dict[str, Any] = {
         "rfq": rfq,
         "lines": rfq.lines.select_related("request__team"),
@@ -119,7 +122,10 @@ def rfq_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_edit": policies.can(request.user, "edit", rfq),
         "may_compare": may_read and bool(quotes),
         "award": award,
-        "award_steps": buttons(request.user, "award", award) if award and may_read else [],
+        "award_facts": facts,
+        "award_steps": ask_over(
+            award_steps, facts is not None and facts.is_beyond, "procurement/_award.html"
+        ),
         "orders": rfq.awards.none() if award is None else award.orders.select_related("vendor"),
         "openings": rfq.openings.select_related("person"),
         "openers": PurchasingPolicy.current().openers if rfq.sealed else 1,
@@ -155,6 +161,11 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
             else:
                 messages.success(request, _("The award is proposed. A second person decides."))
                 return redirect(rfq)
-    context = {"rfq": rfq, "comparison": comparison, "form": form}
+    context = {
+        "rfq": rfq,
+        "comparison": comparison,
+        "form": form,
+        "differences": [comparison.above(row) for row in comparison.rows],
+    }
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/rfq_compare.html", context, status=status)

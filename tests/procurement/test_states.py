@@ -36,7 +36,7 @@ MAY: dict[str, dict[str, set[str]]] = {
             "open": {PROCUREMENT, APPROVER, FINANCE}, "cancel": {PROCUREMENT}},
     "quote": {"extend": {PROCUREMENT}, "withdraw": {PROCUREMENT}, "disqualify": {APPROVER}},
     "award": {"approve": {APPROVER}, "reject": {APPROVER}, "withdraw": {PROCUREMENT}},
-    "order": {"issue": {PROCUREMENT}, "acknowledge": {PROCUREMENT}, "close": {FINANCE},
+    "order": {"issue": {PROCUREMENT}, "agree-over": {APPROVER}, "acknowledge": {PROCUREMENT}, "close": {FINANCE},
               "cancel": {PROCUREMENT, APPROVER}},
     "amendment": {"approve": {APPROVER}, "reject": {APPROVER}},
     "delivery": {"turn-away": {OPERATIONS}, "reverse": {OPERATIONS}, "start-burn-in": {OPERATIONS},
@@ -109,6 +109,7 @@ def example() -> tuple[b.Shop, dict[str, object]]:
 
 
 BODY = {
+    "over_reason": "because",
     "reason": "because", "note": "because", "code": "A1.4", "result": "pass", "fault": "x", "site": "S", "name": "N",
     "vendor_number": "V", "tracking": "T", "serial": "NEW", "outcome": "repaired", "deadline": "2099-01-01T00:00",
     "valid_until": "2099-01-01", "promised_on": "2099-01-01",

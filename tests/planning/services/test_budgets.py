@@ -86,7 +86,7 @@ def test_two_lines_of_one_order_are_tested_as_their_sum(w):
     request = builders.approved(w, "100")
     with pytest.raises(OverBudget):
         spending.commit(
-            request_id=request.pk, amount=cny("120"), source="order:1", by=w.procurement
+            request_id=request.pk, amount=cny("105"), source="order:1", by=w.procurement
         )
     assert not LedgerEntry.objects.filter(kind="committed").exists()
 

@@ -31,7 +31,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "split": {"draft": "requester lead"},
     "merge": {"draft": "requester lead"},
     "recall": {"submitted": "requester", "in_review": "requester"},
-    "revise": {"changes_requested": "requester lead", "approved": "requester lead"},
+    "revise": {"changes_requested": "requester lead", "approved": "requester lead", "sourcing": "requester lead"},
     "start_sourcing": {"approved": "procurement"},
     "fulfil": {"sourcing": "procurement"},
     "cancel": {

@@ -74,8 +74,8 @@ def test_servers_of_eight_cover_eight_cards_and_forty_are_five(s):
 
 
 def test_an_order_over_the_budget_is_refused_whole_and_takes_no_number(s):
-    rfq = b.rfq(s, b.request(s, "2000000"))
-    b.quote(s, rfq)  # 2,260,000 with tax
+    rfq = b.rfq(s, b.request(s, "2200000"))
+    b.quote(s, rfq)  # 2,260,000 with tax: within the tolerance, but the budget holds 2,200,000
     rfqs.close_rfq(rfq_id=rfq.pk, by=s.procurement, reason="in")
     award = awards.propose_award(
         rfq_id=rfq.pk, quote_id=rfq.quotes.get().pk, reason=b.REASON, by=s.procurement

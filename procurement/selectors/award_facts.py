@@ -1,0 +1,88 @@
+"""What someone who decides on an award must see: of whom, what, for how much, against what was approved, next best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from core.money import Money, money_json
+from procurement.models import Award
+from procurement.selectors.awarded import Against, Part, award_rows, parts_of
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerUp:
+    """The best complete quote that was not chosen, as compared when the award was proposed."""
+
+    vendor: str
+    gross: Money | None  # with tax, in the organisation's currency
+    rank: int
+    score: str
+
+
+@dataclass(frozen=True, slots=True)
+class AwardFacts:
+    """One award."""
+
+    parts: list[Part]
+    rows: list[Against]
+    runner_up: RunnerUp | None
+    rank: int | None  # of the chosen quote; None: several, or not ranked
+    score: str
+
+    @property
+    def is_beyond(self) -> bool:
+        return any(row.is_beyond for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        runner = self.runner_up
+        return {
+            "parts": [
+                {
+                    "vendor": part.vendor, "items": part.items, "cards": part.cards,
+                    "net": money_json(part.totals.net), "tax": money_json(part.totals.tax),
+                    "gross": money_json(part.totals.gross),
+                }
+                for part in self.parts
+            ],
+            "against_approved": [row.to_json() for row in self.rows],
+            "runner_up": None
+            if runner is None
+            else {
+                "vendor": runner.vendor, "gross": money_json(runner.gross), "rank": runner.rank,
+                "score": runner.score,
+            },
+        }  # fmt: skip
+
+
+def award_facts(award: Award) -> AwardFacts:
+    """For the page of the RFQ, the dialog and the API: the same figures."""
+    chosen = {int(pk) for pk in award.quote_hashes}
+    ranked = sorted(
+        (row for row in award.sheet if row.get("rank") is not None), key=lambda row: row["rank"]
+    )
+    others = [row for row in ranked if row["quote"] not in chosen]
+    own = [row for row in ranked if row["quote"] in chosen]
+    runner = None
+    if others:
+        best = others[0]
+        runner = RunnerUp(
+            best["vendor"], _parsed(best["gross"]), best["rank"], best["score"] or "–"
+        )
+    one = own[0] if len(chosen) == 1 and own else None
+    return AwardFacts(
+        parts=parts_of(award),
+        rows=award_rows(award),
+        runner_up=runner,
+        rank=one["rank"] if one else None,
+        score=(one["score"] or "") if one else "",
+    )
+
+
+def _parsed(text: str | None) -> Money | None:
+    """ "123.45 CNY" as frozen in the sheet."""
+    if text is None:
+        return None
+    amount, currency = text.split(" ")
+    return Money(Decimal(amount), currency)
