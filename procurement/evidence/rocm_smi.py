@@ -133,9 +133,32 @@ def _rocm_cards(report: Report, cards: Mapping[int, Mapping[str, str]], where: s
             tops.get(log.model),
             where % index,
         )
+    _modules(report)
     report.counts |= {"cards": len(cards), "physical_modules": len(serials)}
     if not cards:
         report.incomplete("no_devices", msg("The file names no card."))
+
+
+def _modules(report: Report) -> None:
+    """Dies of one module bear one id and one serial number, and one of them is its first: anything else is a mix-up."""
+    serials: dict[str, set[str | None]] = {}
+    firsts = set()
+    for log in report.devices.values():
+        unique = log.figures.get("unique_id")
+        if unique:
+            serials.setdefault(str(unique), set()).add(log.serial)
+        if not any(reason.code == "secondary_die" for reason in log.reasons.values()):
+            firsts.add(log.serial)
+    for log in report.devices.values():
+        second = any(reason.code == "secondary_die" for reason in log.reasons.values())
+        unique = str(log.figures.get("unique_id") or "")
+        if len(serials.get(unique, ())) > 1 or (second and log.serial not in firsts):
+            log.note(
+                Verdict.INCONCLUSIVE,
+                "identity_damaged",
+                msg("Its id and its serial number do not belong to one module."),
+                value=log.serial,
+            )
 
 
 def _rocm_card(report: Report, card: Mapping[str, str], log: DeviceLog, where: str) -> None:

@@ -241,6 +241,17 @@ def test_rocm_smi_in_csv():
     assert "cards_missing" in cautions(read(head + rows.splitlines()[1] + "\n"))
 
 
+def test_dies_of_one_module_bear_one_id_and_one_serial_number():
+    """A cut in the middle joined the head of one card to the tail of another, which was the failing one."""
+    sample = json.loads(content("29_rocm_smi_json_dual_die.json").decode().split("\n\n", 1)[1])
+    first, second, failing = sample["card0"], sample["card1"], sample["card2"]
+    assert read(json.dumps({"card0": first, "card1": second})).verdict == "pass"
+    joined = second | {"Serial Number": failing["Serial Number"], "PCI Bus": failing["PCI Bus"]}
+    assert read(json.dumps({"card0": first, "card1": joined})).verdict == "inconclusive"
+    alone = {key: value for key, value in second.items() if key != "Unique ID"}
+    assert read(json.dumps({"card0": alone})).verdict == "inconclusive"
+
+
 def test_ascends_other_views_give_serial_numbers_and_errors():
     board = "\tNPU ID                         : 3\n\tSerial Number                  : 033JXX10Q1000123\n"
     assert read(board).devices[0].identity == ("serial", "033JXX10Q1000123")
