@@ -38,6 +38,7 @@ app.conf.beat_schedule = {
     "freeze-ended-quarters": {"task": "procurement.tasks.freeze_ended_quarters", "schedule": 600.0},
     "pull-telemetry": {"task": "planning.tasks.pull_due_sources", "schedule": 300.0},
     "look-back": {"task": "planning.tasks.look_back", "schedule": 600.0},
+    "ask-for-plans": {"task": "planning.tasks.ask_for_plans", "schedule": crontab(minute=15)},
     "learn-from-outcomes": {
         "task": "planning.tasks.learn_from_outcomes",
         "schedule": crontab(hour=4, minute=20),

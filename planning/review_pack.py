@@ -21,6 +21,7 @@ from core.templatetags.ui import money, said
 from planning.models.plans import PaymentChoice, SpendKind
 from planning.review_parts import DASH, Section, Table
 from planning.review_use import learned, recommended, used
+from planning.review_work_pack import looked_back
 from planning.states import RequestStatus
 from planning.workloads import Kind
 
@@ -52,6 +53,7 @@ def build_pack(data: Mapping[str, Any], *, number: int) -> Pack:
         version=str(number),
         tiles=_tiles(data),
         sections=(
+            *looked_back(data),
             *recommended(data),
             _demand(data),
             *used(data),

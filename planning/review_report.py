@@ -21,9 +21,21 @@ from planning.selectors.reviews import BUCKETS
 
 AMOUNTS = frozenset({*BUCKETS, "amount", "base_amount"})
 LISTS = (
-    "recommendations", "requests", "demand", "supply", "use", "queues", "forecast", "budgets", "orders", "cards",
-    "vendors", "calibration",
-)  # fmt: skip
+    "earlier_actions",
+    "plans",
+    "recommendations",
+    "requests",
+    "demand",
+    "supply",
+    "use",
+    "queues",
+    "forecast",
+    "budgets",
+    "orders",
+    "cards",
+    "vendors",
+    "calibration",
+)
 
 
 def render_report(report: ReviewReport) -> bytes:

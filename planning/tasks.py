@@ -19,6 +19,7 @@ from planning.services import (
     freshness,
     imports,
     month_one,
+    review_work,
     reviews,
     silence,
     studies,
@@ -51,6 +52,7 @@ def ensure_reviews() -> None:
     """Schedule the running quarter's review. Harmless to repeat."""
     try:
         reviews.ensure_reviews()
+        review_work.invite_missing()
     except NotSetUp:
         return  # nothing to review before there is an organisation
 
@@ -62,6 +64,15 @@ def look_back() -> int:
         return sum(month_one.look_back(request_id=pk) is not None for pk in month_one.due())
     except NotSetUp:
         return 0
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def ask_for_plans() -> None:
+    """Ask teams for their plans when a review's meeting is near. Each person is asked once a review."""
+    try:
+        review_work.ask_for_plans()
+    except NotSetUp:
+        return
 
 
 @job_task

@@ -17,6 +17,7 @@ from planning.models.discussion import RequestAttachment, RequestComment, Reques
 from planning.models.month_one import MonthOneReview, ReviewRules
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
+from planning.models.review_work import ReviewAction, TeamPlan
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
 from planning.models.sites import Site
 from planning.models.studies import MarketSnapshot, Study, StudyBrief
@@ -73,6 +74,7 @@ __all__ = [
     "RequestRevision",
     "RequestTemplate",
     "RequestWatch",
+    "ReviewAction",
     "ReviewReport",
     "ReviewRules",
     "ReviewSnapshot",
@@ -80,6 +82,7 @@ __all__ = [
     "Site",
     "Study",
     "StudyBrief",
+    "TeamPlan",
     "TelemetryCard",
     "TelemetrySource",
     "Vote",

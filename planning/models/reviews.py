@@ -53,6 +53,9 @@ class CapacityReview(models.Model):
     )
     version = models.PositiveIntegerField(default=1, editable=False)
     minutes = models.TextField(_("minutes"), blank=True)
+    invitation = models.PositiveIntegerField(
+        default=0, editable=False
+    )  # sequence of its calendar entry
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

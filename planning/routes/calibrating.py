@@ -2,9 +2,16 @@
 
 from django.urls import path
 
-from planning.views import calibration, month_one, telemetry, trouble
+from planning.views import calibration, month_one, review_work, telemetry, trouble
 
 pages = [
+    path("reviews/<int:pk>/actions/", review_work.action_add, name="review-action-add"),
+    path("reviews/actions/<int:pk>/end/", review_work.action_end, name="review-action-end"),
+    path("reviews/<int:pk>/plans/<slug:slug>/", review_work.team_plan, name="team-plan"),
+    path("reviews/<int:pk>/move/", review_work.review_move, name="review-move"),
+    path(
+        "reviews/<int:pk>/invitation.ics", review_work.review_invitation, name="review-invitation"
+    ),
     path("trouble/", trouble.trouble_list, name="trouble"),
     path("trouble/<slug:key>/", trouble.trouble_detail, name="trouble-detail"),
     path("month-one/", month_one.month_one_list, name="month-one-list"),

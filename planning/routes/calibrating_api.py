@@ -2,11 +2,23 @@
 
 from django.urls import path
 
-from planning.api import calibration, month_one, telemetry, trouble
+from planning.api import calibration, month_one, review_work, telemetry, trouble
 
 SOURCE = "telemetry/sources/<int:pk>/"
 
 api = [
+    path("reviews/<int:pk>/actions/", review_work.ActionList.as_view(), name="api-review-actions"),
+    path(
+        "reviews/actions/<int:pk>/end/",
+        review_work.ActionEnd.as_view(),
+        name="api-review-action-end",
+    ),
+    path(
+        "reviews/<int:pk>/plans/<slug:slug>/",
+        review_work.TeamPlanView.as_view(),
+        name="api-team-plan",
+    ),
+    path("reviews/<int:pk>/move/", review_work.ReviewMove.as_view(), name="api-review-move"),
     path("trouble/", trouble.TroubleList.as_view(), name="api-trouble"),
     path("trouble/<slug:key>/", trouble.TroubleDetail.as_view(), name="api-trouble-detail"),
     path("month-one/", month_one.MonthOneList.as_view(), name="api-month-one-list"),

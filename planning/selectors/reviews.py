@@ -22,6 +22,7 @@ from planning.models.reviews import CapacityReview
 from planning.review_policies import can_see_reviews
 from planning.selectors.budgets import balances
 from planning.selectors.review_use import use_figures
+from planning.selectors.review_work import earlier_actions, plans
 from planning.states import TERMINAL_REQUEST
 
 BUCKETS = ("allotted", "reserved", "approved", "committed", "actual", "available")
@@ -73,6 +74,8 @@ def review_figures(
         "open_rfqs": actuals.open_rfqs,
         "open_rmas": actuals.open_rmas,
         **use,
+        "earlier_actions": earlier_actions(period),
+        "plans": plans(period, organisation),
         "holes": [hole.to_json() for hole in holes],
     }
 

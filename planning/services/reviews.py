@@ -23,10 +23,10 @@ from planning import review_policies
 from planning.actuals import QuarterActuals
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
 from planning.selectors.reviews import review_figures
+from planning.services.month_one import rules
 
 LANGUAGES = ("en", "zh-hans")
 TEMPLATE_VERSION = 1
-MEETING_AFTER_DAYS = 7  # days after the quarter's end
 Status = CapacityReview.Status
 
 
@@ -49,7 +49,7 @@ def _schedule(period: Quarter) -> CapacityReview | None:
                 fiscal_year=period.year,
                 quarter=period.q,
                 start_month=period.start_month,
-                meeting_on=_working_day(period.end + timedelta(days=MEETING_AFTER_DAYS)),
+                meeting_on=_working_day(period.end + timedelta(days=rules().meeting_after_days)),
             )
             record("review.scheduled", on=review, by=None, to_state=review.status)
             notify(

@@ -14,6 +14,7 @@ from core import jobs
 from core.audit import trail
 from core.files import download
 from core.http import SignedInRequest
+from planning.forms.review_work import ActionForm, MoveForm
 from planning.forms.reviews import CloseForm, FreezeForm
 from planning.models.reviews import ReviewReport, ReviewSnapshot
 from planning.review_changes import changes
@@ -21,6 +22,7 @@ from planning.review_pack import build_pack
 from planning.review_policies import can_freeze_review, can_hold_review, can_see_reviews
 from planning.selectors.reviews import visible_reviews
 from planning.services import reviews
+from planning.services.review_work import may_end
 
 
 @require_safe
@@ -48,6 +50,18 @@ def review_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "pack": build_pack(snapshot.data, number=snapshot.number) if snapshot else None,
             "reports": reports,
             **_changed(snapshot, snapshots),
+            "actions": [
+                (action, action.status == "open" and may_end(request.user, action))
+                for action in review.actions.select_related("owner", "request")
+            ],
+            "may_decide": can_hold_review(request.user)
+            and review.status in {review.Status.REPORT_READY, review.Status.IN_SESSION},
+            "action_form": ActionForm(),
+            "may_move": can_hold_review(request.user)
+            and review.status not in {review.Status.IN_SESSION, review.Status.CLOSED},
+            "move_form": MoveForm(
+                initial={"meeting_on": review.meeting_on, "version": review.version}
+            ),
             "trail": trail(review)[:30],
             "may_freeze": can_freeze_review(request.user)
             and review.status not in {review.Status.IN_SESSION, review.Status.CLOSED},

@@ -1,0 +1,137 @@
+"""Action items and teams' plans over the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from core.drf import seen_version
+from core.http import api_user
+from core.models import Team, User
+from planning.api.requests import checked
+from planning.api.reviews import ReviewSerializer, visible
+from planning.models.review_work import ReviewAction, TeamPlan
+from planning.models.reviews import CapacityReview
+from planning.review_policies import can_see_reviews
+from planning.services import review_work
+
+
+class ActionSerializer(serializers.ModelSerializer[ReviewAction]):
+    owner: serializers.SlugRelatedField[User] = serializers.SlugRelatedField(
+        slug_field="email", queryset=User.objects.filter(is_active=True)
+    )
+    request = serializers.CharField(source="request.reference", default=None, read_only=True)
+
+    class Meta:
+        model = ReviewAction
+        fields = [
+            "id",
+            "text",
+            "pool",
+            "owner",
+            "due_on",
+            "status",
+            "version",
+            "request",
+            "outcome",
+        ]
+        read_only_fields = ["id", "status", "version", "outcome"]
+
+
+class EndSerializer(serializers.Serializer[Any]):
+    done = serializers.BooleanField()
+    outcome = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
+    reference = serializers.CharField(required=False, allow_blank=True, max_length=20, default="")
+
+
+class PlanSerializer(serializers.ModelSerializer[TeamPlan]):
+    class Meta:
+        model = TeamPlan
+        fields = ["cards", "text", "version", "told_at"]
+        read_only_fields = ["version", "told_at"]
+
+
+class MoveSerializer(serializers.Serializer[Any]):
+    meeting_on = serializers.DateField()
+
+
+class ActionList(ListAPIView[ReviewAction]):
+    """Action items of a review; POST records one."""
+
+    serializer_class = ActionSerializer
+    queryset = ReviewAction.objects.none()
+
+    def get_queryset(self) -> QuerySet[ReviewAction]:
+        review = visible(self.request, self.kwargs["pk"])
+        return review.actions.select_related("owner", "request")
+
+    @extend_schema(request=ActionSerializer, responses={201: ActionSerializer})
+    def post(self, request: Request, pk: int) -> Response:
+        review = visible(request, pk)
+        data = checked(ActionSerializer(data=request.data))
+        action = review_work.add_action(review_id=review.pk, by=api_user(request), **data)
+        return Response(ActionSerializer(action).data, status=201)
+
+
+class ActionEnd(APIView):
+    """What became of an item; `reference` names the request it became."""
+
+    @extend_schema(request=EndSerializer, responses=ActionSerializer)
+    def post(self, request: Request, pk: int) -> Response:
+        user = api_user(request)
+        action = get_object_or_404(ReviewAction, pk=pk)
+        if not can_see_reviews(user) and action.owner_id != user.pk:
+            raise Http404
+        data = checked(EndSerializer(data=request.data))
+        ended = review_work.end_action(
+            action_id=action.pk, by=user, seen_version=seen_version(request), **data
+        )
+        return Response(ActionSerializer(ended).data)
+
+
+class TeamPlanView(APIView):
+    """A team's plan for a review; for the team's people."""
+
+    def _team(self, request: Request, slug: str) -> Team:
+        team = get_object_or_404(Team, slug=slug, active=True)
+        if not review_work.may_plan(api_user(request), team):
+            raise Http404
+        return team
+
+    @extend_schema(responses=PlanSerializer)
+    def get(self, request: Request, pk: int, slug: str) -> Response:
+        team = self._team(request, slug)
+        return Response(PlanSerializer(get_object_or_404(TeamPlan, review=pk, team=team)).data)
+
+    @extend_schema(request=PlanSerializer, responses=PlanSerializer)
+    def put(self, request: Request, pk: int, slug: str) -> Response:
+        team = self._team(request, slug)
+        review = get_object_or_404(CapacityReview, pk=pk)
+        data = checked(PlanSerializer(data=request.data))
+        plan = review_work.tell_plan(
+            review_id=review.pk, team=team, by=api_user(request),
+            seen_version=seen_version(request), **data,
+        )  # fmt: skip
+        return Response(PlanSerializer(plan).data)
+
+
+class ReviewMove(APIView):
+    """Hold the meeting on another day."""
+
+    @extend_schema(request=MoveSerializer, responses=ReviewSerializer)
+    def post(self, request: Request, pk: int) -> Response:
+        review = visible(request, pk)
+        data = checked(MoveSerializer(data=request.data))
+        moved = review_work.move_meeting(
+            review_id=review.pk, by=api_user(request), seen_version=seen_version(request), **data
+        )
+        return Response(ReviewSerializer(moved).data)

@@ -1,0 +1,121 @@
+"""Action items, teams' plans, and the meeting's day and invitation."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from core.errors import DomainError
+from core.forms import refuse
+from core.http import SignedInRequest
+from core.models import Team
+from core.organisation import organisation
+from planning.forms.review_work import ActionForm, EndForm, MoveForm, PlanForm
+from planning.models.review_work import ReviewAction, TeamPlan
+from planning.models.reviews import CapacityReview
+from planning.review_policies import can_see_reviews
+from planning.selectors.review_work import busy_cards
+from planning.selectors.reviews import visible_reviews
+from planning.services import review_work
+
+
+def _invalid(request: SignedInRequest, review: CapacityReview, form: object) -> HttpResponse:
+    context = {"review": review, "form": form, "action": request.path}
+    return render(request, "planning/review_work_form.html", context, status=422)
+
+
+@require_POST
+def action_add(request: SignedInRequest, pk: int) -> HttpResponse:
+    review = get_object_or_404(visible_reviews(request.user), pk=pk)
+    form = ActionForm(request.POST)
+    if form.is_valid():
+        try:
+            review_work.add_action(review_id=review.pk, by=request.user, **form.cleaned_data)
+        except DomainError as error:
+            if error.status != 422:
+                raise
+            refuse(form, error)
+        else:
+            return redirect(review)
+    return _invalid(request, review, form)
+
+
+@require_POST
+def action_end(request: SignedInRequest, pk: int) -> HttpResponse:
+    action = get_object_or_404(ReviewAction.objects.select_related("review"), pk=pk)
+    if not can_see_reviews(request.user) and action.owner_id != request.user.pk:
+        raise Http404
+    form = EndForm(request.POST)
+    form.is_valid()
+    data = form.cleaned_data
+    review_work.end_action(
+        action_id=action.pk, done=bool(data.get("done")), outcome=data.get("outcome", ""),
+        reference=data.get("reference", ""), by=request.user, seen_version=data.get("version"),
+    )  # fmt: skip
+    return redirect(action.review if can_see_reviews(request.user) else "home")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def team_plan(request: SignedInRequest, pk: int, slug: str) -> HttpResponse:
+    """The team's form, with its last plan beside what happened. For the team's people."""
+    team = get_object_or_404(Team, slug=slug, active=True)
+    if not review_work.may_plan(request.user, team):
+        raise Http404
+    review = get_object_or_404(CapacityReview, pk=pk)
+    told = TeamPlan.objects.filter(review=review, team=team).first()
+    start = {"cards": told.cards, "text": told.text, "version": told.version} if told else None
+    form = PlanForm(request.POST or None, initial=start)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        review_work.tell_plan(
+            review_id=review.pk, team=team, cards=data["cards"], text=data["text"],
+            by=request.user, seen_version=data["version"],
+        )  # fmt: skip
+        return redirect("team-plan", review.pk, team.slug)
+    before = review.period.previous()
+    last = TeamPlan.objects.filter(
+        team=team, review__fiscal_year=before.year, review__quarter=before.q
+    ).first()
+    happened = busy_cards(team, review.period, organisation())
+    context = {
+        "review": review, "team": team, "form": form, "told": told,
+        "facts": [
+            (_("Your last plan"), number_format(last.cards, 1) if last else "–", last.text if last else ""),
+            (_("Busy cards, measured"), "–" if happened is None else number_format(happened, 1), str(review)),
+        ],
+    }  # fmt: skip
+    status = 422 if request.method == "POST" else 200
+    return render(request, "planning/team_plan.html", context, status=status)
+
+
+@require_POST
+def review_move(request: SignedInRequest, pk: int) -> HttpResponse:
+    review = get_object_or_404(visible_reviews(request.user), pk=pk)
+    form = MoveForm(request.POST)
+    if form.is_valid():
+        try:
+            review_work.move_meeting(
+                review_id=review.pk, meeting_on=form.cleaned_data["meeting_on"], by=request.user,
+                seen_version=form.cleaned_data["version"],
+            )  # fmt: skip
+        except DomainError as error:
+            if error.status != 422:
+                raise
+            refuse(form, error)
+        else:
+            return redirect(review)
+    return _invalid(request, review, form)
+
+
+@require_safe
+def review_invitation(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The meeting as a calendar file."""
+    review = get_object_or_404(visible_reviews(request.user), pk=pk)
+    return HttpResponse(
+        review_work.calendar(review),
+        content_type="text/calendar; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="capacity-review-{review}.ics"'},
+    )
