@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("core", "0004_organisation_stage"),
-        ("planning", "0020_brief_of_a_plan"),
+        ("planning", "0021_carried_orders"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
