@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("core", "0004_organisation_stage"),
-        ("planning", "0021_carried_orders"),
+        ("planning", "0022_names_of_kinds"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
