@@ -53,7 +53,7 @@ class EndSerializer(serializers.Serializer[Any]):
     reference = serializers.CharField(required=False, allow_blank=True, max_length=20, default="")
 
 
-class PlanSerializer(serializers.ModelSerializer[TeamPlan]):
+class TeamPlanSerializer(serializers.ModelSerializer[TeamPlan]):
     class Meta:
         model = TeamPlan
         fields = ["cards", "text", "version", "told_at"]
@@ -107,21 +107,21 @@ class TeamPlanView(APIView):
             raise Http404
         return team
 
-    @extend_schema(responses=PlanSerializer)
+    @extend_schema(responses=TeamPlanSerializer)
     def get(self, request: Request, pk: int, slug: str) -> Response:
         team = self._team(request, slug)
-        return Response(PlanSerializer(get_object_or_404(TeamPlan, review=pk, team=team)).data)
+        return Response(TeamPlanSerializer(get_object_or_404(TeamPlan, review=pk, team=team)).data)
 
-    @extend_schema(request=PlanSerializer, responses=PlanSerializer)
+    @extend_schema(request=TeamPlanSerializer, responses=TeamPlanSerializer)
     def put(self, request: Request, pk: int, slug: str) -> Response:
         team = self._team(request, slug)
         review = get_object_or_404(CapacityReview, pk=pk)
-        data = checked(PlanSerializer(data=request.data))
+        data = checked(TeamPlanSerializer(data=request.data))
         plan = review_work.tell_plan(
             review_id=review.pk, team=team, by=api_user(request),
             seen_version=seen_version(request), **data,
         )  # fmt: skip
-        return Response(PlanSerializer(plan).data)
+        return Response(TeamPlanSerializer(plan).data)
 
 
 class ReviewMove(APIView):
