@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("core", "0004_organisation_stage"),
-        ("planning", "0022_names_of_kinds"),
+        ("planning", "0023_over_approvals"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
