@@ -22,6 +22,7 @@ def context(found: Portfolio) -> dict[str, Any]:
     alone, left = found.total("sum_of_peaks"), found.total("to_buy")
     return {
         "tiles": [
+            (_("On order or accepted"), str(sum(one.bound for one in found.pools))),
             (_("Each team for itself"), str(alone)),
             (_("Together"), str(found.total("peak_of_sums"))),
             (_("Carried by idle owned cards"), str(found.total("met_by_idle"))),
@@ -39,6 +40,7 @@ def _row(one: Pool) -> dict[str, Any]:
         "alone": pooled.sum_of_peaks,
         "together": pooled.peak_of_sums,
         "shared": percent(pooled.shared_saving),
+        "bound": one.bound,
         "owned": one.owned,
         "idle": one.idle,
         "met": pooled.met_by_idle,
@@ -52,10 +54,12 @@ def _row(one: Pool) -> dict[str, Any]:
 def _chart(one: Pool, found: Portfolio) -> Chart:
     return charts.areas(
         title=_("%(name)s: cards wanted by team") % {"name": one.name},
-        description=_("Requests with a chosen plan; the line is what is owned and free."),
+        description=_(
+            "Requests with a chosen plan, the highest day of each week; the line is what is owned and free."
+        ),
         labels=(_("Day"), _("Team"), _("Cards")),
         rows=[
-            (found.start + timedelta(days=day), team, float(series[day]))
+            (found.start + timedelta(days=day), team, float(series[day : day + STEP].max()))
             for team, series in one.by_team.items()
             for day in range(0, DAYS, STEP)
         ],
@@ -74,6 +78,7 @@ def as_json(found: Portfolio) -> dict[str, Any]:
                 "accelerator": one.accelerator,
                 "sum_of_peaks": one.pooled.sum_of_peaks,
                 "peak_of_sums": one.pooled.peak_of_sums,
+                "on_order_or_accepted": one.bound,
                 "owned": one.owned,
                 "idle_owned": one.idle,
                 "met_by_idle": one.pooled.met_by_idle,
@@ -86,6 +91,7 @@ def as_json(found: Portfolio) -> dict[str, Any]:
                         "request": want.request.pk,
                         "team": want.request.team.slug,
                         "cards": want.plan.cards,
+                        "on_order_or_accepted": want.bound,
                         "first": want.first.isoformat(),
                         "last": want.last.isoformat(),
                     }

@@ -35,10 +35,12 @@ from planning.estimators.types import InfeasibleError
 _MOST_STRETCH = 50.0  # a run that takes this many times its work is called impossible
 
 
-def refusal(*, checkpointable: bool, online: bool) -> Message | None:
+def refusal(*, checkpointable: bool, online: bool, may_stop: bool = True) -> Message | None:
     """Why spot is not for this workload; None when it is."""
     if online:
         return msg("Spot is refused: an online service may not vanish at a reclaim")
+    if not may_stop:
+        return msg("Spot is refused: the request says that the work may not be interrupted")
     if not checkpointable:
         return msg("Spot is refused: without checkpoints each reclaim throws all work away")
     return None

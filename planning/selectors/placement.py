@@ -45,8 +45,8 @@ def placed(user: User, market: Snapshot) -> Placed:
     Reserved terms are no pool here: which of them is bought is what a study decides.
     """
     found = portfolio(user)
-    wanted = [one for pool in found.pools for one in pool.wanted]
-    wanted.sort(key=lambda one: (-one.plan.cards, one.request.number))
+    wanted = [one for pool in found.pools for one in pool.wanted if one.open]
+    wanted.sort(key=lambda one: (-one.open, one.request.number))
     in_country = [one for one in wanted if one.request.current.data_residence == Residence.COUNTRY]
     usable = [one for one in wanted if one not in in_country]
     kept = usable[:MOST]
@@ -66,9 +66,7 @@ def _workload(one: Wanted, start: int) -> Workload:
     revision = one.request.current
     first, last = one.first.toordinal() - start, one.last.toordinal() - start
     edges = [(month * DAYS / MONTHS, (month + 1) * DAYS / MONTHS) for month in range(MONTHS)]
-    cards = tuple(
-        float(one.plan.cards) if first < high and last >= low else 0.0 for low, high in edges
-    )
+    cards = tuple(float(one.open) if first < high and last >= low else 0.0 for low, high in edges)
     months = sum(1 for value in cards if value) or 1
     hours = float(one.plan.summary.get("hours") or months * HOURS_PER_MONTH)
     online = one.request.kind in ONLINE

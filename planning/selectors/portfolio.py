@@ -1,4 +1,5 @@
-"""What all teams ask for, pooled, against what is owned and idle. Only requests that the reader may see are pooled."""
+"""What all teams ask for, pooled, against what is owned and idle. Only requests that the reader may see are
+pooled, and of those what is neither on order nor accepted for them."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from planning.models.requests import CapacityRequest
 from planning.states import RequestStatus
 from planning.stock import idle_stock
 from planning.study.search.snapshot import IdleStock
+from planning.supply import bound_cards
 
 DAYS = 364  # looked ahead
 # Asked for and not there yet: what is fulfilled stands among the owned cards.
@@ -39,6 +41,12 @@ class Wanted:
     plan: PlanChoice
     first: date
     last: date
+    bound: int  # cards on order or accepted for it
+
+    @property
+    def open(self) -> int:
+        """Cards that nobody ordered yet."""
+        return max(self.plan.cards - self.bound, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,8 @@ class Pool:
     accelerator: str  # slug
     name: str
     wanted: tuple[Wanted, ...]
-    by_team: Mapping[str, Floats]  # cards each day
+    by_team: Mapping[str, Floats]  # cards wanted each day, ordered ones included
+    bound: int  # on order or accepted
     owned: int
     idle: int
     pooled: Pooled
@@ -78,13 +87,16 @@ def portfolio(user: User, on: date | None = None) -> Portfolio:
         .order_by("number")
     )
     wanted: dict[str, list[Wanted]] = defaultdict(list)
+    bound = bound_cards([request.pk for request in rows])
     without = []
     for request in rows:
         plan = getattr(request.current, "plan", None)
         if plan is None:
             without.append(request)
             continue
-        wanted[plan.accelerator_slug].append(_wanted(request, plan, start))
+        wanted[plan.accelerator_slug].append(
+            _wanted(request, plan, start, bound.get((request.pk, plan.accelerator_slug), 0))
+        )
     names = {slug: str(row["name"]) for slug, row in accelerator_rows().items()} if wanted else {}
     stock = idle_stock(start)
     pools = [
@@ -96,12 +108,12 @@ def portfolio(user: User, on: date | None = None) -> Portfolio:
     return Portfolio(start, tuple(pools), tuple(without))
 
 
-def _wanted(request: CapacityRequest, plan: PlanChoice, start: date) -> Wanted:
+def _wanted(request: CapacityRequest, plan: PlanChoice, start: date, bound: int) -> Wanted:
     revision = request.current
     first = max(revision.start or revision.need_by, start)
     days = revision.duration_days or _days_of(plan)
     last = start + timedelta(days=DAYS - 1) if days is None else first + timedelta(days=days - 1)
-    return Wanted(request, plan, first, last)
+    return Wanted(request, plan, first, last, min(bound, plan.cards))
 
 
 def _days_of(plan: PlanChoice) -> int | None:
@@ -114,10 +126,13 @@ def _pool(
     slug: str, name: str, wanted: tuple[Wanted, ...], start: date, stock: list[IdleStock]
 ) -> Pool:
     by_team: dict[str, Floats] = defaultdict(lambda: np.zeros(DAYS))
+    left: dict[str, Floats] = defaultdict(lambda: np.zeros(DAYS))
     for one in wanted:
         low = max((one.first - start).days, 0)
         high = min((one.last - start).days + 1, DAYS)
-        by_team[str(one.request.team)][low:high] += one.plan.cards
+        team = str(one.request.team)
+        by_team[team][low:high] += one.plan.cards
+        left[team][low:high] += one.open
     owned = [
         OwnedPool(item.name, item.cards, np.full(DAYS, float(item.cards - item.free)))
         for item in stock
@@ -126,10 +141,11 @@ def _pool(
     cards = sum(one.plan.cards for one in wanted)
     paid = sum((one.plan.base_amount for one in wanted), Decimal(0))
     pooled = pool(
-        [TeamRequest(team, series) for team, series in by_team.items()],
+        [TeamRequest(team, series) for team, series in left.items()],
         owned,
         price_per_card=Money(paid / cards, currency),
     )
     return Pool(
-        slug, name, wanted, dict(by_team), sum(item.cards for item in owned), pooled.idle_owned, pooled, currency
+        slug, name, wanted, dict(by_team), sum(one.bound for one in wanted),
+        sum(item.cards for item in owned), pooled.idle_owned, pooled, currency,
     )  # fmt: skip

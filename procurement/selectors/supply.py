@@ -1,9 +1,10 @@
-"""Cards in service and on order, and how long orders took: what planning's calendar asks for."""
+"""Cards in service and on order, and how long orders took: what planning's calendar and portfolio ask for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 from statistics import median
 
@@ -48,6 +49,25 @@ def card_supply(on: date) -> Iterable[Supply]:
         late = promised is not None and promised < on
         first = None if promised is None else max(promised, on) + timedelta(days=PROVING_DAYS)
         yield Supply(line.accelerator_slug, owed, ON_ORDER, first, label=str(line.order), late=late)
+
+
+def bound_cards(requests: Collection[int]) -> Mapping[tuple[int, str], int]:
+    """By request and accelerator: cards on orders that bind, and those accepted where nothing more will come."""
+    lines = list(
+        OrderLine.objects.filter(
+            request__in=requests, order__status__in=(*BINDING, OrderStatus.CLOSED), accelerators_per_item__gt=0
+        ).select_related("order")
+    )  # fmt: skip
+    accepted = accepted_units(lines)
+    found: Counter[tuple[int, str]] = Counter()
+    for line in lines:
+        over = line.short_closed or line.order.status == OrderStatus.CLOSED
+        ordered = int(line.quantity * line.accelerators_per_item)
+        if line.request_id is not None:
+            found[line.request_id, line.accelerator_slug] += (
+                accepted.get(line.pk, 0) if over else ordered
+            )
+    return found
 
 
 def lead_days(accelerator: str) -> int | None:

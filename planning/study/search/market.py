@@ -76,8 +76,9 @@ def market(
     refused: list[Exclusion] = []
     unpriced: list[Unpriced] = []
     no_spot = refusal(
-        checkpointable=request.constraints.interruptible,
+        checkpointable=request.constraints.interruptible,  # a form that says yes asks for the interval
         online=request.kind in ONLINE,
+        may_stop=request.constraints.interruptible,
     )
     missing: set[str] = set()
     for offer in with_terms(snapshot.offers):
@@ -157,7 +158,9 @@ def _refusal(
     if offer.mode is PaymentMode.SPOT and no_spot is not None:
         online = request.kind in ONLINE
         change = (
-            None if online else msg("Save checkpoints, and say that the work may be interrupted")
+            None
+            if online
+            else msg("Say that the work may be interrupted, and how often it saves checkpoints")
         )
         return offer_exclusion(offer, no_spot, change, "spot")
     return None

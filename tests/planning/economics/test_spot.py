@@ -124,6 +124,12 @@ def test_spot_is_refused_with_the_reason(checkpointable, online, word):
     assert error.value.field == "payment_mode"
 
 
+def test_work_that_may_not_be_interrupted_is_told_so_and_not_that_it_lacks_checkpoints():
+    reason = str(spot.refusal(checkpointable=True, online=False, may_stop=False))
+    assert "may not be interrupted" in reason
+    assert "checkpoint" not in reason
+
+
 def test_interruptible_work_with_checkpoints_is_not_refused():
     assert spot.refusal(checkpointable=True, online=False) is None
 

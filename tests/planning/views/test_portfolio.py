@@ -8,7 +8,8 @@ import pytest
 from django.urls import reverse
 
 from core.organisation import today
-from planning import stock
+from planning import stock, supply
+from planning.portfolio_tables import context
 from planning.selectors.placement import placed
 from planning.selectors.portfolio import portfolio
 from planning.services import requests
@@ -50,6 +51,35 @@ def test_peaks_that_do_not_coincide_share_cards(w, two_teams):
     assert pool.pooled.to_buy == 20
     assert pool.pooled.saved.currency == w.organisation.currency
     assert {len(series) for series in pool.by_team.values()} == {364}
+
+
+def test_what_is_on_order_or_accepted_is_not_bought_a_second_time(w, monkeypatch, client):
+    monkeypatch.setattr(supply, "_bound", [])
+    request = asked(w, 24, 30, 60)
+    supply.register_bound(
+        lambda ids: {(pk, slug): 16 for pk in ids for slug in (H100, "another-card")}
+    )
+
+    (pool,) = portfolio(w.procurement).pools
+
+    assert (pool.bound, pool.wanted[0].open) == (16, 8)
+    assert pool.pooled.to_buy == 10  # 8 and a fifth
+    assert max(pool.by_team[str(request.team)]) == 24  # wanted all the same
+
+    supply.register_bound(lambda ids: {(pk, H100): 8 for pk in ids})
+    (pool,) = portfolio(w.procurement).pools
+    assert (pool.bound, pool.pooled.to_buy) == (24, 0)
+    client.force_login(w.procurement)
+    told = client.get(reverse("api-portfolio")).json()["pools"][0]
+    assert (told["on_order_or_accepted"], told["to_buy"]) == (24, 0)
+    assert placed(w.procurement, snapshot(today())).placement is None
+
+
+def test_a_need_of_two_days_is_drawn(w):
+    asked(w, 8, 31, 2)
+    found = portfolio(w.procurement)
+    (chart,) = context(found)["charts"]
+    assert max(row[2] for row in chart.rows) == 8
 
 
 def test_idle_cards_come_before_buying(w, two_teams):
