@@ -80,7 +80,7 @@ SECTIONS: tuple[Section, ...] = (
             Entry(_("Calibration"), "calibration", "good"),
             Entry(_("Month-one reviews"), "month-one-list", "approval"),
             Entry(_("Trouble finder"), "trouble", "search"),
-            Entry(_("Capacity reviews"), "review-list", "review"),
+            Entry(_("Capacity reviews"), "review-list", "review", PROVING),
         ),
     ),
     Section(

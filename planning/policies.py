@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.errors import InvalidTransition, NotPermitted
 from core.messages import msg
-from core.models import User
+from core.models import Team, User
 from core.roles import Role, grants, has_role
 from planning.mandates import involved
 from planning.models.budgets import Budget
@@ -116,6 +116,11 @@ def require_publish(user: User, study: Study) -> None:
         raise InvalidTransition(
             msg("The study is in state %(state)s; it cannot be published", state=study.status)
         )
+
+
+def can_create_anywhere(user: User) -> bool:
+    """Whether `user` may file a request for some team."""
+    return any(can_create(user, team.pk) for team in Team.objects.filter(active=True))
 
 
 def can_create(user: User, team_id: int) -> bool:

@@ -13,8 +13,8 @@ from core.audit import trail
 from core.http import SignedInRequest
 from core.messages import Message
 from core.templatetags.ui import percent, said, span
+from planning import policies, trouble
 from planning import telemetry_policies as may
-from planning import trouble
 from planning.forms.month_one import AnswerForm, RulesForm
 from planning.models.month_one import MonthOneReview, QueueStatistic
 from planning.services import month_one
@@ -48,6 +48,7 @@ def _shown(
     figures = review.figures
     statistic = QueueStatistic(figures["statistic"])
     context = {
+        "may_create": policies.can_create_anywhere(request.user),
         "review": review,
         "tiles": [
             (_("GPU utilisation"), percent(figures["utilization"]),

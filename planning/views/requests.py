@@ -22,7 +22,6 @@ from core.audit import trail
 from core.errors import DomainError, InputError, StaleData
 from core.forms import refuse
 from core.http import SignedInRequest
-from core.models import Team
 from core.organisation import quarter_at, today
 from planning import policies, tables
 from planning.filters import RequestFilter
@@ -60,21 +59,13 @@ def request_list(request: SignedInRequest) -> HttpResponse:
     context = {
         "filter": found,
         "page": Paginator(found.qs, PAGE).get_page(request.GET.get("page")),
-        "may_create": _may_create(request),
+        "may_create": policies.can_create_anywhere(request.user),
         "may_import": may_import(request.user),
         "saved": SavedFilter.objects.visible_to(request.user).select_related("owner"),
         "save_form": SaveFilterForm(initial={"query": request.GET.urlencode()}),
         "query": request.GET.urlencode(),
     }
     return render(request, "planning/request_list.html", context)
-
-
-def _may_create(request: SignedInRequest) -> bool:
-    return any(policies.can_create(request.user, pk) for pk in _active_teams())
-
-
-def _active_teams() -> list[int]:
-    return list(Team.objects.filter(active=True).values_list("pk", flat=True))
 
 
 def visible(request: SignedInRequest, pk: int) -> CapacityRequest:
@@ -209,7 +200,7 @@ def _book_form(found: CapacityRequest, plan: PlanChoice) -> BookForm:
 @require_safe
 def request_kinds(request: SignedInRequest) -> HttpResponse:
     """First question: what is to be run."""
-    if not _may_create(request):
+    if not policies.can_create_anywhere(request.user):
         raise Http404
     return render(
         request, "planning/request_kinds.html", {"kinds": Kind, "templates": _templates(request)}
@@ -218,7 +209,7 @@ def request_kinds(request: SignedInRequest) -> HttpResponse:
 
 def request_create(request: SignedInRequest, kind: str) -> HttpResponse:
     """Second: what that kind needs."""
-    if kind not in Kind.values or not _may_create(request):
+    if kind not in Kind.values or not policies.can_create_anywhere(request.user):
         raise Http404
     form = RequestForm(request.POST or None, kind=kind, user=request.user)
     if request.method == "POST" and form.is_valid():

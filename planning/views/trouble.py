@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from core.http import SignedInRequest
 from core.templatetags.ui import percent, span
-from planning import trouble
+from planning import policies, trouble
 from planning.selectors.signs import signs_of
 from planning.trouble_table import BY_KEY, SYMPTOMS
 
@@ -35,6 +35,7 @@ def trouble_detail(request: SignedInRequest, key: str) -> HttpResponse:
         request,
         "planning/trouble_detail.html",
         {
+            "may_create": policies.can_create_anywhere(request.user),
             "symptom": symptom,
             "questions": [(q, request.GET.get(q.key, "")) for q in symptom.questions],
             "choices": [("yes", _("Yes")), ("no", _("No")), ("", _("not known"))],

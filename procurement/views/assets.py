@@ -30,7 +30,7 @@ from procurement.selectors.cover import Cover, cover_filter, cover_of, with_cove
 from procurement.selectors.failures import failure_board
 from procurement.services.moving import place_assets
 from procurement.states import AssetStatus
-from procurement.views.common import PAGE, buttons, visible
+from procurement.views.common import PAGE, buttons, sees_proof, visible
 
 WAITING = (AssetStatus.RECEIVED, AssetStatus.INSTALLED, AssetStatus.BURNED_IN)
 OUT = (AssetStatus.DEFECTIVE, AssetStatus.AT_VENDOR)
@@ -198,6 +198,7 @@ def asset_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     asset = visible(request.user, "asset", pk, _rows(request))
     context = {
         "asset": asset,
+        "sees_proof": sees_proof(request.user, asset),
         "cover": cover_of(asset, today()),
         "successor": Asset.objects.filter(replaces=asset).first(),
         "warranties": asset.warranties.select_related("source__vendor", "source__rfq"),

@@ -171,6 +171,7 @@ def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     )  # fmt: skip
     context = {
         "run": run,
+        "sees_proof": True,
         "items": run.items.select_related("item", "evidence__file", "decided_by"),
         "points": burn_in.open_points(run) if run.status in burn_in.OPEN_RUN else [],
         "verdicts": burn_in.verdicts_of(run),

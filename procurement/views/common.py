@@ -15,7 +15,7 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.models import User
 from procurement.forms.steps import BY_NAME, MODELS, Step, steps_for
-from procurement.models import Award, OrderRevision, PurchaseOrder
+from procurement.models import Asset, Award, Delivery, OrderRevision, PurchaseOrder
 from procurement.selectors.award_facts import award_facts
 
 PAGE = 50
@@ -31,6 +31,12 @@ def visible(user: User, noun: str, pk: int, rows: Any = None) -> Any:
     model: Any = MODELS[noun]
     queryset = (rows if rows is not None else model.objects.all()) & model.objects.visible_to(user)
     return get_object_or_404(queryset, pk=pk)
+
+
+def sees_proof(user: User, asset: Asset) -> bool:
+    """Whether `user` may open the delivery, burn-ins and evidence of a unit: a team sees its units, buyers the rest."""
+    line = asset.receipt_line
+    return line is None or Delivery.objects.visible_to(user).filter(pk=line.delivery_id).exists()
 
 
 def version_of(request: SignedInRequest) -> int | None:

@@ -24,7 +24,7 @@ from procurement.models import EvidenceFile, Rma
 from procurement.services import rmas
 from procurement.services.bundles import write_bundle
 from procurement.states import RmaStatus
-from procurement.views.common import PAGE, buttons, visible
+from procurement.views.common import PAGE, buttons, sees_proof, visible
 
 WAY = (
     RmaStatus.DRAFT, RmaStatus.FILED, RmaStatus.AUTHORISED, RmaStatus.SHIPPED,
@@ -57,6 +57,7 @@ def rma_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     receipt = rma.asset.receipt_line
     context = {
         "rma": rma,
+        "sees_proof": sees_proof(request.user, rma.asset),
         "evidence": attached,
         "altered": [file for file in attached if file.altered_at],
         "available": EvidenceFile.objects.visible_to(request.user)
