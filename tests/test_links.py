@@ -28,7 +28,7 @@ def kind(path: str) -> str:
 def world():
     """A case that went the whole way: cards accepted, one sent back."""
     shop = b.shop()
-    delivery = b.burned_in(shop, b.BURN_ONE_FAULTY)
+    delivery = b.burned_in(shop, b.BURN_FAULTY)
     b.accepted(shop, delivery)
     assert Rma.objects.exists()
     return shop
