@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from core.models import User
-from core.roles import Role, has_role_anywhere
+from core.roles import Role, has_role, has_role_anywhere
 
 CENTRAL = (Role.PROCUREMENT, Role.OPERATIONS, Role.FINANCE, Role.AUDITOR, Role.ADMINISTRATOR)
 
@@ -20,12 +20,22 @@ PROVING = (*CENTRAL, Role.APPROVER)  # approvers sign acceptances
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One link: `url_name` without arguments; `roles` empty means everyone. `icon` is an id of static/icons.svg."""
+    """One link: `url_name` without arguments; `roles` empty means everyone. `icon` is an id of static/icons.svg.
+
+    `central`: the role must be held for the whole organisation, not only for a team.
+    """
 
     label: str | Promise
     url_name: str
     icon: str
     roles: tuple[Role, ...] = ()
+    central: bool = False
+
+    def open_to(self, user: User) -> bool:
+        """Whether `user` may follow it."""
+        if not self.roles:
+            return True
+        return (has_role if self.central else has_role_anywhere)(user, *self.roles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,7 @@ SECTIONS: tuple[Section, ...] = (
             Entry(_("Calibration"), "calibration", "good"),
             Entry(_("Month-one reviews"), "month-one-list", "approval"),
             Entry(_("Trouble finder"), "trouble", "search"),
-            Entry(_("Capacity reviews"), "review-list", "review", PROVING),
+            Entry(_("Capacity reviews"), "review-list", "review", PROVING, central=True),
         ),
     ),
     Section(
@@ -135,7 +145,7 @@ def navigation(user: User, path: str) -> list[Group]:
         links = [
             Link(entry.label, url, entry.icon, current=url == current)
             for entry, url in entries
-            if url and (not entry.roles or has_role_anywhere(user, *entry.roles))
+            if url and entry.open_to(user)
         ]
         if links:
             groups.append(Group(section.label, links))
