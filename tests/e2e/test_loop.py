@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfReader
 
 from planning.management.commands.load_demo import PASSWORD
+from tests.e2e.conftest import Product
 from tests.procurement.builders import BURN_PASSED
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -29,6 +30,7 @@ UUIDS = re.findall(
     (EVIDENCE / "08_gpu_burn_72h_ok_carriage_returns.log").read_text()[:4000],
 )
 SERIALS = [f"H100-{n:04}" for n in range(1, 9)]
+WAITED = 5  # days from the arrival to the end of the burn-in
 FAULTY = 3  # the card that fails in the log
 WAIT = 90_000  # ms; the suite may share two cores with others
 
@@ -218,9 +220,21 @@ def award_and_order(wu: Person, chen: Person, rfq: str) -> str:
     return order
 
 
+def days_pass(product: Product, days: int) -> None:
+    """As if the order had been issued `days` ago: a burn-in of 72 h after the arrival has to fit in between."""
+    product.manage(
+        "shell",
+        "-c",
+        "from datetime import timedelta; from django.db.models import F; "
+        "from procurement.models import PurchaseOrder; "
+        f"PurchaseOrder.objects.update(issued_at=F('issued_at') - timedelta(days={days}))",
+    )
+
+
 def receive(zhao: Person, order: str) -> str:
     """Eight cards by serial number; the same number twice is refused with both places named. Returns the delivery."""
     zhao.go(f"{order}receive/")
+    zhao.fill(arrived_on=(datetime.now(HERE) - timedelta(days=WAITED)).date().isoformat())
     units = [f"{serial}, {uuid}" for serial, uuid in zip(SERIALS, UUIDS, strict=True)]
     twice = [*units[:7], units[0]]
     zhao.fill(note_number="DN-7781", quantity_1="8", units_1="\n".join(twice))
@@ -314,6 +328,7 @@ def test_from_need_to_accepted_cards_to_the_review(browser, product, tmp_path):
     lin.go(request)
     expect(lin.page.locator("main")).to_contain_text("Approved")
     order = award_and_order(wu, chen, ask_for_quotes(wu))
+    days_pass(product, WAITED + 1)
     delivery = receive(zhao, order)
     rma = burn_in(zhao, delivery, tmp_path)
     accept(zhao, chen, delivery)
