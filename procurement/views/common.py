@@ -59,8 +59,8 @@ def buttons(user: User, noun: str, obj: Any) -> list[dict[str, Any]]:
     ]
 
 
-def ask_over(steps: list[dict[str, Any]], beyond: bool, facts: str = "") -> list[dict[str, Any]]:
-    """Steps that may agree to more than was approved: the reason is asked for where it is needed only, beside `facts`
+def ask_over(steps: list[dict[str, Any]], beyond: bool, told_by: str = "") -> list[dict[str, Any]]:
+    """Steps that may agree to more than was approved: the reason is asked for where it is needed only, beside `told_by`
     (a template). Agreeing itself is offered then only."""
     kept = []
     for row in steps:
@@ -73,7 +73,7 @@ def ask_over(steps: list[dict[str, Any]], beyond: bool, facts: str = "") -> list
             else:
                 del form.fields["over_reason"]
                 row["form"] = form if form.fields else None
-            row["facts"] = facts
+            row["told_by"] = told_by
         kept.append(row)
     return kept
 
@@ -133,6 +133,6 @@ def _step_page(request: SignedInRequest, step: Step, obj: Any, form: Any) -> Htt
         "version": getattr(obj, "version", ""),
     }
     if isinstance(obj, Award) and step.action == "approve":
-        context |= {"facts": "procurement/_award.html", "award_facts": award_facts(obj)}
+        context |= {"told_by": "procurement/_award.html", "award_facts": award_facts(obj)}
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/step.html", context, status=status)
