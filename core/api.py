@@ -175,5 +175,7 @@ class AuditList(ListAPIView[AuditEntry]):
         entries = visible_audit(api_user(self.request))
         form = AuditFilterForm(self.request.query_params)
         if not form.is_valid():
-            raise ValidationError({name: list(words) for name, words in form.errors.items()})
+            raise ValidationError(
+                {name: [str(word) for word in words] for name, words in form.errors.items()}
+            )
         return filtered_audit(entries, **form.cleaned_data)

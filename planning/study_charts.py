@@ -45,7 +45,7 @@ def frontier_chart(result: Mapping[str, Any]) -> Chart | None:
             name += " "
         names[plan["key"]] = name
         rows.append((name, group(plan), plan["seconds"]["p50"] / unit, float(plan["cost"])))
-    log_x, log_y = (_wide([row[column] for row in rows]) for column in (2, 3))
+    log_x, log_y = _wide([row[2] for row in rows]), _wide([row[3] for row in rows])
     x = _("Time [h]") if per_hour else _("Latency [ms]")
     return charts.scatter(
         title=_("Cost against time") if per_hour else _("Cost against latency"),
@@ -73,15 +73,16 @@ def _named(
 ) -> list[str]:
     """Names of the plans that none beats in cost and time, fastest first; of those that lie on each other one."""
 
-    def scaled(column: int, logarithmic: bool) -> dict[str, float]:
-        values = [math.log(row[column]) if logarithmic else row[column] for row in rows]
+    def scaled(told: list[float], logarithmic: bool) -> dict[str, float]:
+        values = [math.log(value) if logarithmic else value for value in told]
         low, high = min(values), max(values)
         return {
             row[0]: (value - low) / ((high - low) or 1.0)
             for row, value in zip(rows, values, strict=True)
         }
 
-    across, up = scaled(2, log_x), scaled(3, log_y)
+    across = scaled([row[2] for row in rows], log_x)
+    up = scaled([row[3] for row in rows], log_y)
     recommended = [names[plan["key"]] for plan in plans if plan["roles"]]
     best: list[str] = []
     least = math.inf

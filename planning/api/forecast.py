@@ -69,7 +69,7 @@ class ProposeInput(ChangeInput):
 
 
 class BudgetLineSerializer(serializers.Serializer[Any]):
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field of the answer, not the serializer's label
     quarter = serializers.CharField()
     kind = serializers.CharField()
     before = BalanceSerializer()

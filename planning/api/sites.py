@@ -39,7 +39,7 @@ class SiteList(ListAPIView[Site]):
 
     serializer_class = SiteSerializer
     queryset = Site.objects.all()
-    filter_backends: ClassVar[list[Any]] = []
+    filter_backends = ()
 
     @extend_schema(request=SiteSerializer, responses={201: SiteSerializer})
     @idempotent

@@ -35,7 +35,7 @@ class TextParser(BaseParser):
 
     media_type = "text/*"
 
-    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> str:
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         body = stream.read(MAX_BODY + 1)
         if len(body) > MAX_BODY:
             raise InputError(
