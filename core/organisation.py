@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, time
 
 from django.utils import timezone
 
@@ -29,6 +29,16 @@ def organisation() -> Organisation:
 def today(org: Organisation | None = None) -> date:
     """Today's date in the organisation's zone."""
     return timezone.now().astimezone((org or organisation()).zone).date()
+
+
+def local_day(instant: datetime, org: Organisation | None = None) -> date:
+    """The day of `instant` on the organisation's clock."""
+    return instant.astimezone((org or organisation()).zone).date()
+
+
+def day_start(day: date, org: Organisation | None = None) -> datetime:
+    """The first moment of `day` on the organisation's clock."""
+    return datetime.combine(day, time.min, (org or organisation()).zone)
 
 
 def quarter_at(instant: datetime | None = None, org: Organisation | None = None) -> Quarter:

@@ -45,6 +45,20 @@ def time_doubts(evidence: Evidence, *, arrived_on: date | None, now: datetime) -
     return []
 
 
+def seconds_since_arrival(
+    evidence: Evidence, *, arrived_at: datetime | None, until: datetime
+) -> int | None:
+    """How long units that arrived at `arrived_at` can have run at most when the log ended, or was uploaded (`until`).
+
+    None when the arrival is not known. [s]
+    """
+    if arrived_at is None:
+        return None
+    last = last_moment(evidence)
+    end = until if last is None else min(last + ZONE, until)
+    return max(int((end - arrived_at).total_seconds()), 0)
+
+
 def _moments(metrics: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[datetime]:
     for name in names:
         moment = _moment(metrics.get(name))

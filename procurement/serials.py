@@ -59,6 +59,34 @@ def parse_units(text: str) -> tuple[UnitEntry, ...]:
     return tuple(units)
 
 
+def duplicate_uuids(units: Iterable[UnitEntry]) -> tuple[tuple[str, int, int], ...]:
+    """Device UUIDs that are in the list twice, each with both positions, counted from 1; units without one left out."""
+    first: dict[str, int] = {}
+    found = []
+    for position, unit in enumerate(units, 1):
+        key = fold(unit.uuid)
+        if key and key in first:
+            found.append((unit.uuid.strip(), first[key], position))
+        elif key:
+            first[key] = position
+    return tuple(found)
+
+
+def refuse_duplicate_uuids(units: Iterable[UnitEntry], *, field: str = "units") -> None:
+    """Raise InputError naming the UUID and both positions when it is in the list twice."""
+    for uuid, first, second in duplicate_uuids(units):
+        raise InputError(
+            field,
+            msg(
+                "Device UUID %(uuid)s is listed twice, at positions %(first)s and %(second)s",
+                uuid=uuid,
+                first=first,
+                second=second,
+            ),
+            value=uuid,
+        )
+
+
 def refuse_duplicates(serials: Iterable[str], *, field: str = "units") -> None:
     """Raise InputError naming both positions when a serial is in the list twice (case, spaces and width folded)."""
     seen: dict[str, int] = {}

@@ -176,26 +176,46 @@ RULES: tuple[Rule, ...] = (
     (
         "no_advance_replacement",
         False,
-        lambda t: not t.advance_replacement,
+        lambda t: t.advance_replacement is False,
         msg("A replacement is sent only after the failed part came back"),
+    ),
+    (
+        "advance_replacement_not_stated",
+        False,
+        lambda t: t.advance_replacement is None,
+        msg(
+            "Not said in the quote: whether a replacement is sent before the failed part comes back. Ask"
+        ),
     ),
     (
         "refurbished_replacement",
         False,
-        lambda t: t.replacement_new is not True,
+        lambda t: t.replacement_new is False,
         msg("A replacement need not be new"),
+    ),
+    (
+        "replacement_not_stated",
+        False,
+        lambda t: t.replacement_new is None,
+        msg("Not said in the quote: whether a replacement is new. Ask"),
+    ),
+    (
+        "parts_not_new",
+        True,
+        lambda t: t.new_parts_only is False,
+        msg("Parts may have been used, opened, overclocked or relabelled"),
     ),
     (
         "provenance_not_stated",
         True,
-        lambda t: t.new_parts_only is not True,
+        lambda t: t.new_parts_only is None,
         msg("It is not stated that all parts are new, unopened and not overclocked or relabelled"),
     ),
     (
         "no_fix_time",
         False,
         lambda t: t.fix_hours is None,
-        msg("No time to repair is promised, at most a time to respond"),
+        msg("Not said in the quote: a time to repair, other than a time to respond. Ask"),
     ),
     (
         "not_transferable",

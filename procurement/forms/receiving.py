@@ -16,7 +16,13 @@ from procurement.forms.fields import day, text
 from procurement.forms.orders import LineFields, str_of
 from procurement.models import Delivery, PurchaseOrder
 from procurement.selectors.progress import LineProgress
-from procurement.serials import UnitEntry, parse_units, refuse_duplicates, split_list
+from procurement.serials import (
+    UnitEntry,
+    parse_units,
+    refuse_duplicate_uuids,
+    refuse_duplicates,
+    split_list,
+)
 
 YES_NO = [("", _("not looked at")), ("yes", _("Yes")), ("no", _("No"))]
 SERIAL_COLUMNS = ("serial", "serial_number", "serial_no", "sn", "序列号")
@@ -132,6 +138,7 @@ class ReceiveForm(LineFields):
                 try:
                     data[name] = parse_units(data[name])
                     refuse_duplicates([unit.serial for unit in data[name]])
+                    refuse_duplicate_uuids(data[name])
                 except InputError as error:
                     self.add_error(name, str_of(error))
         return data

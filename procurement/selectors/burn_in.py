@@ -142,8 +142,15 @@ def _open(run: BurnInRun | None, weight: str) -> tuple[str, ...]:
     if run is None or run.status not in OPEN_RUN:
         return ()
     return tuple(
-        row.item.code for row in run.items.all() if row.item.weight == weight and not row.is_settled
+        row.item.code for row in run.items.all() if not row.is_settled and _stands_as(row) == weight
     )
+
+
+def _stands_as(row: RunItem) -> str:
+    """A failed item for review blocks as a blocking one does: nobody may look it away."""
+    if row.item.weight == Weight.REVIEW and row.result == ItemResult.FAIL:
+        return Weight.BLOCKING
+    return row.item.weight
 
 
 def _strange(verdicts: Iterable[UnitVerdict]) -> dict[int, list[Message]]:

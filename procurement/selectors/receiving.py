@@ -6,22 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from procurement.models import Asset, Delivery, OrderLine
-from procurement.serials import UnitEntry, fold
+from procurement.serials import UnitEntry, duplicate_uuids, fold
 from procurement.states import AssetStatus
 
 
 @dataclass(frozen=True, slots=True)
 class LineScan:
-    """The scan of one order line so far. `twice` and `known` name positions, counted from 1."""
+    """The scan of one order line so far. Positions are counted from 1."""
 
     line: OrderLine
     count: int
     twice: tuple[tuple[str, int, int], ...]
     known: tuple[tuple[str, int], ...]
+    uuids_twice: tuple[tuple[str, int, int], ...]
+    uuids_known: tuple[tuple[str, int, Asset], ...]  # with the unit that has it
 
     @property
     def is_clean(self) -> bool:
-        return not self.twice and not self.known
+        return not (self.twice or self.known or self.uuids_twice or self.uuids_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,18 @@ def check_scan(
         known = tuple(
             (units[position - 1].serial, position) for key, position in first.items() if key in here
         )
-        found.append(LineScan(line, len(units), tuple(twice), known))
+        positions = {fold(unit.uuid): n for n, unit in enumerate(units, 1) if fold(unit.uuid)}
+        owners = Asset.objects.exclude(status=AssetStatus.VOIDED).filter(uuid__in=positions)
+        taken = sorted(
+            (
+                (units[positions[owner.uuid or ""] - 1].uuid, positions[owner.uuid or ""], owner)
+                for owner in owners
+            ),
+            key=lambda row: row[1],
+        )
+        found.append(
+            LineScan(line, len(units), tuple(twice), known, duplicate_uuids(units), tuple(taken))
+        )
     return Scan(
         lines=tuple(found),
         announced=len(listed) if listed else None,

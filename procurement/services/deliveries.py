@@ -8,13 +8,12 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 
 from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition
 from core.messages import msg
 from core.models import User
-from core.organisation import today
+from core.organisation import local_day, today
 from procurement.models import (
     AnnouncedSerial,
     Asset,
@@ -26,7 +25,7 @@ from procurement.models import (
 )
 from procurement.models.assets import AssetKind
 from procurement.selectors.progress import received_quantities
-from procurement.serials import UnitEntry, fold, refuse_duplicates
+from procurement.serials import UnitEntry, fold, refuse_duplicate_uuids, refuse_duplicates
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.quotes import exact
 from procurement.services.warranties import give_warranty, start_warranties
@@ -133,6 +132,18 @@ def receive_delivery(
     if arrived_on > today():
         raise InputError(
             "arrived_on", msg("The day of arrival is ahead"), value=arrived_on, limit=today()
+        )
+    ordered_on = local_day(order.issued_at) if order.issued_at else None
+    if ordered_on is not None and arrived_on < ordered_on:
+        raise InputError(
+            "arrived_on",
+            msg(
+                "The day of arrival, %(arrived)s, is before the order was issued, on %(issued)s",
+                arrived=arrived_on.isoformat(),
+                issued=ordered_on.isoformat(),
+            ),
+            value=arrived_on,
+            limit=ordered_on,
         )
     if delivery_id is None:
         delivery = _new_delivery(order, note_number, by, shipped_on=shipped_on)
@@ -254,36 +265,44 @@ def _count(order: PurchaseOrder, lines: Sequence[Mapping[str, Any]]) -> Counted:
 def _refuse_known(units: Sequence[UnitEntry], counted: Counted) -> None:
     """Refuse serials and UUIDs that are twice in this delivery or were ever here before."""
     refuse_duplicates([unit.serial for unit in units])
-    uuids = [unit.uuid for unit in units if unit.uuid]
-    refuse_duplicates(uuids)
-    known = Q(pk__in=[])
+    refuse_duplicate_uuids(units)
+    here = Asset.objects.exclude(status=AssetStatus.VOIDED)
     for line, _receipt, entries in counted:
-        known |= Q(
-            folded_manufacturer=fold(line.manufacturer),
-            folded_serial__in=[fold(unit.serial) for unit in entries],
-        )
-    if uuids:
-        known |= Q(uuid__in=[normal_uuid(uuid) for uuid in uuids])
-    found = Asset.objects.exclude(status=AssetStatus.VOIDED).filter(known).first()
-    if found is not None:
-        position = next(
-            (
-                n
-                for n, unit in enumerate(units, 1)
-                if fold(unit.serial) == found.folded_serial
-                or (unit.uuid and normal_uuid(unit.uuid) == found.uuid)
-            ),
-            0,
-        )
-        raise InputError(
-            "units",
-            msg(
-                "Serial number %(serial)s, at position %(position)s, was received before",
-                serial=found.serial,
-                position=position,
-            ),
-            value=found.serial,
-        )
+        positions = {fold(unit.serial): n for n, unit in enumerate(entries, 1)}
+        found = here.filter(
+            folded_manufacturer=fold(line.manufacturer), folded_serial__in=positions
+        ).first()
+        if found is not None:
+            raise InputError(
+                "units",
+                msg(
+                    "Line %(line)s: serial number %(serial)s, at position %(position)s, was received before, on "
+                    "%(day)s",
+                    line=line.position,
+                    serial=found.serial,
+                    position=positions[found.folded_serial],
+                    day=found.received_on.isoformat(),
+                ),
+                value=found.serial,
+            )
+        uuids = {key: n for n, unit in enumerate(entries, 1) if (key := normal_uuid(unit.uuid))}
+        found = here.filter(uuid__in=uuids).first() if uuids else None
+        if found is not None:
+            position = uuids[found.uuid or ""]
+            raise InputError(
+                "units",
+                msg(
+                    "Line %(line)s: device UUID %(uuid)s, at position %(position)s (%(serial)s), belongs to unit "
+                    "%(other)s, received on %(day)s",
+                    line=line.position,
+                    uuid=entries[position - 1].uuid.strip(),
+                    position=position,
+                    serial=entries[position - 1].serial,
+                    other=found.serial,
+                    day=found.received_on.isoformat(),
+                ),
+                value=entries[position - 1].uuid,
+            )
 
 
 def normal_uuid(text: str) -> str | None:

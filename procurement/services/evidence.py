@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,14 @@ from core.files import EVIDENCE_TYPES, store_upload
 from core.jobs import submit
 from core.messages import Message, msg
 from core.models import User
+from core.organisation import day_start
 from procurement.coverage import BROKEN_CLOCK, covered_seconds
 from procurement.evidence.isolated import MEMORY_BYTES, read_isolated
 from procurement.evidence.policy import default_policy
 from procurement.evidence.types import DeviceEvidence, Evidence, Reason, Severity, Verdict
 from procurement.evidence.verdict import worst
-from procurement.log_times import time_doubts
+from procurement.identity import MODEL_DIFFERS, contradicts, ordered_name
+from procurement.log_times import seconds_since_arrival, time_doubts
 from procurement.models import Asset, Delivery, EvidenceFile, UnitVerdict
 from procurement.models.assets import AssetKind
 from procurement.models.evidence import EvidenceState, VerdictChoice
@@ -153,6 +155,11 @@ def read_file(*, evidence_id: int, report: Callable[[int, Message], None]) -> Ev
     return evidence
 
 
+def arrival(delivery: Delivery) -> datetime | None:
+    """The beginning of the day of arrival on the organisation's clock: nothing ran before it."""
+    return None if delivery.arrived_on is None else day_start(delivery.arrived_on)
+
+
 @dataclass
 class _Bound:
     asset: Asset
@@ -222,6 +229,22 @@ def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
                 )
                 continue
         bound.setdefault(asset.pk, _Bound(asset, how)).devices.append(device)
+    since = seconds_since_arrival(
+        found, arrived_at=arrival(evidence.delivery), until=evidence.created_at
+    )
+    if since is not None and not doubts and evidence.delivery.arrived_on is not None:
+        if any(
+            since < covered_seconds(found, device)
+            for entry in bound.values()
+            for device in entry.devices
+        ):
+            flags.append(
+                msg(
+                    "Part of the log is older than the arrival on %(arrived)s: of its hours at most %(hours)s count",
+                    arrived=evidence.delivery.arrived_on.isoformat(),
+                    hours=f"{since // 360 / 10:.1f}",
+                )
+            )
     for asset, identity in _elsewhere(evidence.delivery, foreign):
         flags.append(
             msg(
@@ -311,6 +334,23 @@ def _verdict(
     ]
     covered = min(covered_seconds(found, device) for device in entry.devices)
     first = entry.devices[0]
+    other = next(
+        (d.model for d in entry.devices if contradicts(d.model, entry.asset.accelerator_slug)), None
+    )
+    if other is not None:
+        ordered = ordered_name(entry.asset.accelerator_slug)
+        differs = Reason(
+            MODEL_DIFFERS,
+            msg("%(model)s is not the ordered %(wanted)s.", model=other, wanted=ordered),
+            Verdict.INCONCLUSIVE,
+        )
+        reasons.append({**differs.to_json(), "shown": other, "ordered": ordered})
+        verdict = worst([verdict, Verdict.INCONCLUSIVE])
+    elsewhen = seconds_since_arrival(
+        found, arrived_at=arrival(evidence.delivery), until=evidence.created_at
+    )
+    if elsewhen is not None and elsewhen < covered:
+        covered = elsewhen
     return UnitVerdict(
         evidence=evidence,
         asset=entry.asset,
@@ -318,7 +358,7 @@ def _verdict(
         verdict=verdict.value,
         reasons=reasons,
         figures={"host": first.host, "index": first.index, **dict(first.figures)},
-        covered_seconds=0 if time_against else covered,
+        covered_seconds=0 if time_against or other is not None else covered,
     )
 
 

@@ -53,7 +53,13 @@ def decide_item(
         if result == ItemResult.NOT_APPLICABLE:
             raise InputError("result", msg("Say whether it passes or fails"), value=result)
     if (result != ItemResult.PASS or row.item.decided_by != DecidedBy.PERSON) and not note.strip():
-        raise InputError("note", msg("Give a reason"))
+        raise InputError(
+            "note",
+            msg(
+                "%(code)s: fill in the note; it is needed for a failure, for “not applicable” and for items for review",
+                code=row.item.code,
+            ),
+        )
     if result == ItemResult.NOT_APPLICABLE and row.item.weight == Weight.BLOCKING:
         raise InputError(
             "result",

@@ -12,6 +12,7 @@ from core.errors import DomainError
 from core.messages import Message, msg, plural
 from core.models import User
 from core.organisation import today
+from procurement.identity import IDENTITY_ITEM, MODEL_DIFFERS
 from procurement.models import (
     AnnouncedSerial,
     Asset,
@@ -105,7 +106,8 @@ def refresh_run(run: BurnInRun) -> bool:
         BurnInRun.objects.filter(pk=run.pk).update(covered_seconds=covered)
     failed = bool(_unasked_failures(run, verdicts))
     for row in run.items.select_related("item"):
-        if row.result in (ItemResult.WAIVED, ItemResult.NOT_APPLICABLE):
+        contradicted = row.item.code == IDENTITY_ITEM and _contradiction(verdicts) is not None
+        if row.result in (ItemResult.WAIVED, ItemResult.NOT_APPLICABLE) and not contradicted:
             continue
         found = _decide(run, row, verdicts)
         if found is None:
@@ -159,6 +161,9 @@ def _decide(
         return ItemResult.PASS if enough else ItemResult.OPEN, value, source
     if item.decided_by == DecidedBy.SERIAL:
         return _by_packing_list(run)
+    if item.code == IDENTITY_ITEM and (against := _contradiction(verdicts)) is not None:
+        verdict, words = against
+        return ItemResult.FAIL, words, verdict.evidence_id
     found = [
         (_item_result(item, verdict), verdict)
         for verdict in verdicts
@@ -169,6 +174,15 @@ def _decide(
             if result == wanted:
                 return result, _words(verdict), verdict.evidence_id
     return ItemResult.OPEN, "", None
+
+
+def _contradiction(verdicts: Sequence[UnitVerdict]) -> tuple[UnitVerdict, str] | None:
+    """The first file, of whatever tool, that names another model than the ordered one; and both names."""
+    for verdict in verdicts:
+        for reason in verdict.reasons:
+            if reason["rule"] == MODEL_DIFFERS:
+                return verdict, f"{reason['shown']} ≠ {reason['ordered']}"
+    return None
 
 
 def _item_result(item: ChecklistItem, verdict: UnitVerdict) -> str:
@@ -234,6 +248,8 @@ def open_points(run: BurnInRun) -> list[Message]:
 
 def _open_point(row: RunItem) -> Message:
     code = row.item.code
+    if row.result == ItemResult.FAIL and row.value:
+        return msg("%(code)s failed: %(value)s", code=code, value=row.value)
     if row.result == ItemResult.FAIL:
         return msg("%(code)s failed", code=code)
     if row.result == ItemResult.REVIEW:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
@@ -14,8 +15,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import DomainError
+from core.forms import refuse
 from core.http import SignedInRequest
 from procurement import policies
+from procurement.forms.fields import OptionalReasonForm
 from procurement.forms.proving import FindingForm, StartForm
 from procurement.forms.uploads import EvidenceForm
 from procurement.models import Asset, BurnInRun, Delivery
@@ -44,6 +47,16 @@ def the_delivery(request: SignedInRequest, pk: int) -> Delivery:
 def delivery_burn_in(request: SignedInRequest, pk: int) -> HttpResponse:
     """Every unit with its run, its verdict and what is open; the evidence; what may be done."""
     delivery = the_delivery(request, pk)
+    if request.htmx and not request.htmx.boosted:
+        context = _files(delivery)
+        response = render(request, "procurement/burn_in.html#files", context)
+        if not context["reading"]:
+            response["HX-Refresh"] = "true"  # the files are read: states and hours have changed
+        return response
+    return _board(request, delivery)
+
+
+def _files(delivery: Delivery) -> dict[str, Any]:
     files = list(
         delivery.evidence.select_related("file", "job", "node", "created_by")
         .defer("result")
@@ -51,16 +64,19 @@ def delivery_burn_in(request: SignedInRequest, pk: int) -> HttpResponse:
         .order_by("-id")
     )
     reading = any(file.job is not None and file.job.is_open for file in files)
-    context: dict[str, Any] = {"delivery": delivery, "files": files, "reading": reading}
-    if request.htmx and not request.htmx.boosted:
-        response = render(request, "procurement/burn_in.html#files", context)
-        if not reading:
-            response["HX-Refresh"] = "true"  # the files are read: states and hours have changed
-        return response
+    return {"delivery": delivery, "files": files, "reading": reading}
+
+
+def _board(
+    request: SignedInRequest, delivery: Delivery, refused: dict[str, Any] | None = None
+) -> HttpResponse:
+    """The board; with `refused` (a bound form by its name) as it was sent, ticks and all."""
     board = burn_in_board(delivery)
     counts = board.counts
     nodes = Asset.objects.filter(receipt_line__delivery=delivery, kind=AssetKind.NODE)
-    context |= {
+    # What was typed into the other forms of the page came along: it stays, without being judged.
+    typed = request.POST.dict() if refused else {}
+    context = _files(delivery) | {
         "board": board,
         "tiles": [
             (_("Waiting"), counts["waiting"], ""),
@@ -75,8 +91,11 @@ def delivery_burn_in(request: SignedInRequest, pk: int) -> HttpResponse:
         and counts["passed"] > 0,
         "manual": manual_items(board.rows),
         "upload": EvidenceForm(nodes=nodes),
-        "start": StartForm(),
-        "finding": FindingForm(),
+        "start": StartForm(initial=typed),
+        "finding": FindingForm(initial=typed),
+        "stopped": OptionalReasonForm(initial=typed),
+        "ticked": _chosen(request),
+        "codes": request.POST.getlist("codes"),
         "steps": [
             row
             for row in buttons(request.user, "delivery", delivery)
@@ -84,8 +103,9 @@ def delivery_burn_in(request: SignedInRequest, pk: int) -> HttpResponse:
             and (board.ready or row["step"].action != "complete-ready")
         ],
         "acceptances": delivery.acceptances.all(),
+        **(refused or {}),
     }
-    return render(request, "procurement/burn_in.html", context)
+    return render(request, "procurement/burn_in.html", context, status=422 if refused else 200)
 
 
 def _chosen(request: SignedInRequest) -> list[int]:
@@ -95,7 +115,7 @@ def _chosen(request: SignedInRequest) -> list[int]:
 @require_POST
 def burn_in_start(request: SignedInRequest, pk: int) -> HttpResponse:
     """Start the chosen units, or all that wait."""
-    the_delivery(request, pk)
+    delivery = the_delivery(request, pk)
     form = StartForm(request.POST)
     if form.is_valid():
         try:
@@ -103,18 +123,22 @@ def burn_in_start(request: SignedInRequest, pk: int) -> HttpResponse:
                 delivery_id=pk, asset_ids=_chosen(request), by=request.user, **form.cleaned_data
             )
         except DomainError as error:
-            _say(request, error)
+            _say(form, error)
         else:
             text = ngettext("%(n)s run started.", "%(n)s runs started.", len(runs))
             messages.success(request, text % {"n": len(runs)})
-    return redirect("delivery-burn-in", pk=pk)
+            return redirect("delivery-burn-in", pk=pk)
+    return _board(request, delivery, {"start": form})
 
 
 @require_POST
 def burn_in_items(request: SignedInRequest, pk: int) -> HttpResponse:
     """The same finding on chosen items of the chosen units, or of all that burn in."""
-    the_delivery(request, pk)
+    delivery = the_delivery(request, pk)
     form = FindingForm(request.POST)
+    codes = request.POST.getlist("codes")
+    if form.is_valid() and not codes:
+        form.add_error(None, _("Tick one item or more"))
     if form.is_valid():
         open_runs = BurnInRun.objects.filter(delivery=pk, status__in=burn_in.OPEN_RUN)
         chosen = _chosen(request)
@@ -122,44 +146,48 @@ def burn_in_items(request: SignedInRequest, pk: int) -> HttpResponse:
         try:
             count = burn_in.decide_items(
                 delivery_id=pk,
-                codes=request.POST.getlist("codes"),
+                codes=codes,
                 run_ids=run_ids or ([0] if chosen else []),
                 by=request.user,
                 **form.cleaned_data,
             )
         except DomainError as error:
-            _say(request, error)
+            _say(form, error)
         else:
             text = ngettext("%(n)s result noted.", "%(n)s results noted.", count)
             messages.success(request, text % {"n": count})
-    return redirect("delivery-burn-in", pk=pk)
+            return redirect("delivery-burn-in", pk=pk)
+    return _board(request, delivery, {"finding": form})
 
 
 @require_POST
 def burn_in_bulk(request: SignedInRequest, pk: int, action: str) -> HttpResponse:
     """Interrupt, resume or abandon the runs of the chosen units."""
-    the_delivery(request, pk)
-    try:
-        runs = step_runs(
-            delivery_id=pk,
-            action=action,
-            asset_ids=_chosen(request),
-            reason=request.POST.get("reason", ""),
-            by=request.user,
-        )
-    except DomainError as error:
-        _say(request, error)
-    else:
-        text = ngettext("%(n)s run changed.", "%(n)s runs changed.", len(runs))
-        messages.success(request, text % {"n": len(runs)})
-    return redirect("delivery-burn-in", pk=pk)
+    delivery = the_delivery(request, pk)
+    form = OptionalReasonForm(request.POST)
+    if form.is_valid():
+        try:
+            runs = step_runs(
+                delivery_id=pk,
+                action=action,
+                asset_ids=_chosen(request),
+                reason=form.cleaned_data["reason"],
+                by=request.user,
+            )
+        except DomainError as error:
+            _say(form, error)
+        else:
+            text = ngettext("%(n)s run changed.", "%(n)s runs changed.", len(runs))
+            messages.success(request, text % {"n": len(runs)})
+            return redirect("delivery-burn-in", pk=pk)
+    return _board(request, delivery, {"stopped": form})
 
 
-def _say(request: SignedInRequest, error: DomainError) -> None:
-    """A refusal because of states or input is said on the board; one for lack of a role is a page of its own."""
+def _say(form: forms.BaseForm, error: DomainError) -> None:
+    """A refusal because of states or input is said in the form; one for lack of a role is a page of its own."""
     if error.status == 403:
         raise error
-    messages.error(request, error.message.render(_))
+    refuse(form, error)
 
 
 @require_safe

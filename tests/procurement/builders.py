@@ -209,7 +209,14 @@ def awarded(s: Shop, **fields: Any) -> Award:
 
 def issued(s: Shop, **fields: Any) -> PurchaseOrder:
     order = awarded(s, **fields).orders.get()
-    return orders.issue_order(order_id=order.pk, by=s.procurement)
+    return aged(orders.issue_order(order_id=order.pk, by=s.procurement))
+
+
+def aged(order: PurchaseOrder) -> PurchaseOrder:
+    """As if issued ten days ago: goods come days after their order, and a burn-in takes three."""
+    order.issued_at = timezone.now() - timedelta(days=10)
+    PurchaseOrder.objects.filter(pk=order.pk).update(issued_at=order.issued_at)
+    return order
 
 
 def units(
@@ -221,11 +228,14 @@ def units(
     ]
 
 
+ARRIVED = timedelta(days=4)  # that long ago
+
+
 def received(s: Shop, order: PurchaseOrder | None = None, **fields: Any) -> Delivery:
-    order = order or issued(s)
+    order = aged(order or issued(s))
     values: dict[str, Any] = {
         "note_number": "DN-1",
-        "arrived_on": today(),
+        "arrived_on": today() - ARRIVED,
         "lines": [{"position": 1, "quantity": "8", "units": units()}],
         "by": s.operations,
         **fields,

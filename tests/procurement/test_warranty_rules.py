@@ -64,8 +64,11 @@ def test_good_terms_have_no_weak_point():
         ({"exclusions": "人为损坏、进液、烧毁"}, "human_damage"),
         ({"doa_days": 7}, "doa_short"),
         ({"doa_days": None}, "doa_missing"),
-        ({"advance_replacement": None}, "no_advance_replacement"),
-        ({"replacement_new": None}, "refurbished_replacement"),
+        ({"advance_replacement": False}, "no_advance_replacement"),
+        ({"advance_replacement": None}, "advance_replacement_not_stated"),
+        ({"replacement_new": False}, "refurbished_replacement"),
+        ({"replacement_new": None}, "replacement_not_stated"),
+        ({"new_parts_only": False}, "parts_not_new"),
         ({"new_parts_only": None}, "provenance_not_stated"),
         ({"transferable": False}, "not_transferable"),
         ({"fix_hours": None}, "no_fix_time"),
@@ -73,6 +76,20 @@ def test_good_terms_have_no_weak_point():
 )
 def test_a_weak_point_is_named(changes, code):
     assert code in codes(**changes)
+
+
+UNKNOWN = (
+    "labour_months", "onsite_months", "doa_days", "doa_from_delivery", "advance_replacement",
+    "burn_in_permitted", "continuous_use_permitted", "replacement_new", "new_parts_only",
+    "transferable", "fix_hours",
+)  # fmt: skip
+
+
+def test_what_the_quote_does_not_say_is_never_told_as_a_fact():
+    for name in UNKNOWN:
+        for flag in red_flags(terms(**{name: None})):
+            text = str(flag.message)
+            assert "Not said" in text or "stated" in text, (name, text)
 
 
 def test_severe_points_come_first():

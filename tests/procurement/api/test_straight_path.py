@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from core.models import User
 from core.organisation import today
-from procurement.models import EvidenceFile
+from procurement.models import EvidenceFile, PurchaseOrder
 from procurement.services import evidence
 from tests.procurement import builders as b
 
@@ -70,8 +70,9 @@ def test_from_an_approved_request_to_a_paid_invoice():
     post(buyer, f"awards/{award.json()['id']}/approve/", expect=403)
     decided = post(cto, f"awards/{award.json()['id']}/approve/").json()
     order = post(buyer, f"orders/{decided['orders'][0]}/issue/").json()
+    b.aged(PurchaseOrder.objects.get(pk=order["id"]))
     receipt = {
-        "note_number": "DN-7", "arrived_on": str(today()),
+        "note_number": "DN-7", "arrived_on": str(today() - b.ARRIVED),
         "lines": [{"position": 1, "quantity": "8",
                    "units": [{"serial": n, "uuid": u} for n, u in zip(b.SERIALS, b.UUIDS, strict=True)]}],
     }  # fmt: skip

@@ -38,7 +38,7 @@ def receive(s, order, quantity="8", units=None, note="DN-9", **fields):
     return deliveries.receive_delivery(
         order_id=order.pk,
         note_number=note,
-        arrived_on=today(),
+        arrived_on=today() - b.ARRIVED,
         lines=[line | fields],
         by=s.operations,
     )

@@ -156,6 +156,6 @@ def test_every_unit_carries_its_warranty_from_the_start(s):
     b.received(s, orders.issue_order(order_id=award.orders.get().pk, by=s.procurement))
     rows = AssetWarranty.objects.all()
     assert {(row.months, row.start_trigger, row.starts_on) for row in rows} == {
-        (12, "delivery", today())
+        (12, "delivery", today() - b.ARRIVED)
     }
     assert all(row.ends_on is not None and row.source_id == rfq.quotes.get().pk for row in rows)

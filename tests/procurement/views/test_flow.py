@@ -108,7 +108,10 @@ def test_from_request_to_accepted_cards_by_the_pages():
 
     dock = signed_in(s.operations)
     pasted = "\n".join(f"{n}, {u}" for n, u in zip(b.SERIALS, b.UUIDS, strict=True))
-    receipt = {"note_number": "DN-1", "arrived_on": str(today()), "quantity_1": "8"}
+    b.aged(order)
+    receipt = {
+        "note_number": "DN-1", "arrived_on": str(today() - b.ARRIVED), "quantity_1": "8",
+    }  # fmt: skip
     twice = pasted.replace(b.SERIALS[1], b.SERIALS[0])
     refused = dock.post(reverse("order-receive", args=[order.pk]), receipt | {"units_1": twice})
     assert refused.status_code == 422
