@@ -140,8 +140,13 @@ def plan_card(
     return Card(
         str(ROLES[role]) if role else "", why, plan, plan_name(plan), place(plan), amount(plan["cost"], currency),
         amount(plan["amount"], currency) if plan["amount"] != plan["cost"] else None, span(seconds["p50"]), facts,
-        [said(note) for note in plan["notes"]],
+        [*doubts(plan), *(said(note) for note in plan["notes"])],
     )  # fmt: skip
+
+
+def doubts(plan: Mapping[str, Any]) -> list[str]:
+    """Why a plan is not headlined; studies of before have none."""
+    return [said(text) for text in plan.get("doubts", ())]
 
 
 def time_label(result: Mapping[str, Any]) -> str:
@@ -164,6 +169,7 @@ def plan_rows(plans: Iterable[Mapping[str, Any]], sort: str = "cost") -> list[di
             "time": span(plan["seconds"]["p50"]),
             "regret": about(plan["regret"]["p90"], plan["currency"]),
             "precision": plan["precision"].upper(),
+            "doubts": doubts(plan),
         }
         for plan in ordered
     ]
@@ -293,6 +299,7 @@ def risk(result: Mapping[str, Any]) -> dict[str, Any] | None:
             (_("Owning is cheaper"), percent(found["own_cheaper"]), _("of %(n)s scenarios over %(years)s years")
              % {"n": found["paths"], "years": found["years"]}),
             (_("Owning pays from a utilisation of"), percent(needed) if needed is not None else _("not even 100 %")),
+            *_planned(found),
             (_("Value of waiting a year"), amount(found["flexibility"], currency)),
             (_("Rent of one card-hour"), amount(found["rent_per_card_hour"], currency)),
         ],
@@ -312,6 +319,19 @@ def risk(result: Mapping[str, Any]) -> dict[str, Any] | None:
         if found["tornado"]
         else None,
     }  # fmt: skip
+
+
+def _planned(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """How busy the servers are taken to be; studies of before do not tell."""
+    use = found.get("planned_utilisation")
+    if use is None:
+        return []
+    rest = (
+        _("by this need; nothing was measured of others")
+        if found["measured_utilisation"] is None
+        else _("by this need and, beside it, as owned cards are used today")
+    )
+    return [(_("Utilisation counted on"), percent(use, 1), rest)]
 
 
 def versions(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:

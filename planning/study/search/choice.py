@@ -17,6 +17,7 @@ from planning.economics.types import MODES, PaymentMode
 from planning.estimators.types import Accelerator
 from planning.study.request import StudyRequest
 from planning.study.search import places
+from planning.study.search.backing import Backings
 from planning.study.search.costs import Candidates
 from planning.study.search.data_costs import DataCosts
 from planning.study.search.market import Market, lead_weeks, ready_on
@@ -29,6 +30,8 @@ ALIKE = 3  # plans of one accelerator and way of paying
 FRONTIER = 24  # points that are kept
 WITHOUT_BUDGET = 2.0  # times the cheapest: what "within budget" means when none was told
 FASTER = 0.02  # less time than the cheapest: below it nothing is gained by paying more
+WORTH = 0.10  # less time: below it more than twice the money buys nothing that is felt
+TWICE = 2.0
 OVERSIZE = 4  # bought servers hold at most so many times the cards that are needed
 USUAL_SERVER = 8  # cards: one such server may be bought for less
 REUSED = "reused"
@@ -185,6 +188,7 @@ class Choice:
     frontier: Ints  # undominated, cheapest first
     cheapest: int | None
     fastest: int | None
+    backings: Backings
 
 
 def choose(world: World) -> Choice:
@@ -192,30 +196,77 @@ def choose(world: World) -> Choice:
     verdicts = judge(world)
     c = world.candidates
     good = np.flatnonzero(verdicts.meets)
+    backings = Backings(world)
     if not good.size:
         nothing = np.empty(0, dtype=np.int64)
-        return Choice(verdicts, nothing, nothing, None, None)
+        return Choice(verdicts, nothing, nothing, None, None, backings)
     order = good[np.lexsort((c.seconds[good], c.cost[good]))]
-    cheapest = int(order[0])
-    paid = order[
-        c.stock[order] < 0
-    ]  # what idle cards cost says nothing of what one would pay for speed
+    cheapest = _first_backed(order, backings, int(order[0]))
+    # what idle cards cost says nothing of what one would pay for speed
+    paid = order[(c.stock[order] < 0) & (c.cost[order] >= c.cost[cheapest])]
     least = float(c.cost[paid[0] if paid.size else cheapest])
     most = math.inf if world.budget is not None else WITHOUT_BUDGET * least
     near = good[c.cost[good] <= most]
     if world.budget is None:
         paid_for = near[within_team_budget(world)[near]]
         near = paid_for if paid_for.size else near
-    fastest = int(near[np.lexsort((c.cost[near], c.seconds[near]))[0]])
+    near = near[worth_it(c.cost[near], c.seconds[near])]
+    fastest = _first_backed(near[np.lexsort((c.cost[near], c.seconds[near]))], backings, cheapest)
     if c.seconds[fastest] > (1 - FASTER) * c.seconds[cheapest]:
         fastest = cheapest
     loss = world.ways.accuracy_loss[c.way]
     best = undominated(c.cost[good], c.seconds[good], loss[good])
     frontier = _thinned(good[best], c)
-    kept = dict.fromkeys([*_ranked(world, order), *map(int, frontier), cheapest, fastest])
-    ranked = np.array(list(kept), dtype=np.int64)
+    fixed = list(dict.fromkeys([cheapest, fastest, *map(int, frontier)]))
+    ranked = np.array(_told_apart(world, fixed, _ranked(world, order)), dtype=np.int64)
     ranked = ranked[np.lexsort((c.seconds[ranked], c.cost[ranked]))]
-    return Choice(verdicts, ranked, frontier, cheapest, fastest)
+    return Choice(verdicts, ranked, frontier, cheapest, fastest, backings)
+
+
+def _first_backed(order: Ints, backings: Backings, otherwise: int) -> int:
+    """The first that may be headlined; `otherwise` where none may."""
+    return next((int(i) for i in order if backings.headlined(int(i))), otherwise)
+
+
+def worth_it(cost: Floats, seconds: Floats) -> Mask:
+    """Where nothing that costs less than half takes hardly longer. Shape (n,)"""
+    order = np.argsort(cost, kind="stable")
+    quickest = np.minimum.accumulate(seconds[order])
+    cheaper = np.searchsorted(cost[order], cost / TWICE, side="left")
+    rival = np.where(cheaper > 0, quickest[cheaper - 1], np.inf)
+    found: Mask = seconds <= (1 - WORTH) * rival
+    return found
+
+
+def _told_apart(world: World, fixed: list[int], others: list[int]) -> list[int]:
+    """`fixed`, and of the others one for each card, payment, place, precision and cost: the quickest, then the one of
+    fewest cards."""
+    kept = {_looks(world, i): i for i in fixed}
+    for i in others:
+        rival = kept.setdefault(_looks(world, i), i)
+        if rival not in fixed and _rank(world, i) < _rank(world, rival):
+            kept[_looks(world, i)] = i
+    return list(dict.fromkeys([*fixed, *kept.values()]))
+
+
+def _looks(world: World, i: int) -> tuple[object, ...]:
+    """What a reader tells plans of the same cost apart by."""
+    c, way = world.candidates, int(world.candidates.way[i])
+    place: tuple[object, ...] = (int(c.platform[i]), int(c.stock[i]), int(c.room[i]))
+    if c.offer[i] >= 0:
+        place = world.market.offers[int(c.offer[i])].place
+    elif c.mix[i] >= 0:
+        place = world.mixes[int(c.mix[i])].base.place
+    return (
+        int(world.ways.accelerator[way]), world.mode(i), place, world.ways.precision[way],
+        round(float(c.cost[i]), 2),
+    )  # fmt: skip
+
+
+def _rank(world: World, i: int) -> tuple[float, int]:
+    """Quickest first, then fewest cards."""
+    c = world.candidates
+    return float(c.seconds[i]), int(world.ways.cards[c.way[i]])
 
 
 def within_team_budget(world: World) -> Mask:

@@ -180,6 +180,7 @@ def plan_json(
     row: int,
     roles: list[str],
     detail: dict[str, Any] | None,
+    doubts: list[Message],
 ) -> dict[str, Any]:
     """Candidate `i` as a plan of the result; `row` is its place in `spread`."""
     c, ways = world.candidates, world.ways
@@ -226,6 +227,7 @@ def plan_json(
             for line in paid.lines
             if line.amount.amount
         ],
+        "doubts": [doubt.to_json() for doubt in doubts],
         "notes": [note.to_json() for note in (*paid.notes, *_cautions(world, i))],
         **where,
         "hours": float(c.hours[i]),

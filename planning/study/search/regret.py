@@ -37,10 +37,10 @@ class Regrets:
     paths: int
     seed: int
 
-    @property
-    def safest(self) -> int:
-        """The plan whose regret is smallest in nine scenarios of ten."""
-        return int(np.lexsort((self.mean, self.p90))[0])
+
+def may_miss(world: World, i: int, spread: Regrets, row: int) -> bool:
+    """Whether candidate `i` holds the time or latency asked for at the middle of its band and not at the P90."""
+    return float(spread.seconds[row, 2]) > float(world.ways.limit[world.candidates.way[i]])
 
 
 def regrets(world: World, plans: Ints, *, seed: int, paths: int = PATHS) -> Regrets:
@@ -59,7 +59,7 @@ def regrets(world: World, plans: Ints, *, seed: int, paths: int = PATHS) -> Regr
     need = NEED.quantile(draws[1])
     spot_price = SPOT_PRICE.quantile(draws[2])
     reclaim = _range("spot.reclaim_per_month").quantile(draws[3])
-    others = np.clip(_range("utilisation.owned").quantile(draws[4]), 0.01, 1.0)
+    others = np.clip(_others(world.utilisation).quantile(draws[4]), 0.01, 1.0)
 
     cost = np.empty((plans.size, paths))
     seconds = np.empty((plans.size, paths))
@@ -93,6 +93,14 @@ def regrets(world: World, plans: Ints, *, seed: int, paths: int = PATHS) -> Regr
 def _range(name: str) -> Range:
     known = defaults.DEFAULTS[name]
     return Range(known.low, known.value, known.high)
+
+
+def _others(measured: float | None) -> Range:
+    """How busy bought cards are beside the need: around what was measured; without that, perhaps not at all. Share"""
+    if measured is not None:
+        return Range(NEED.p10 * measured, measured, min(NEED.p90 * measured, 1.0))
+    usual = _range("utilisation.owned")
+    return Range(0.0, usual.p50, usual.p90)
 
 
 def _rented(

@@ -185,14 +185,15 @@ def _result(
     snapshot_hash: str | None,
 ) -> dict[str, Any]:
     snapshot, request = world.snapshot, world.request
-    roles = _roles(choice, spread, pool)
+    roles = _roles(world, choice, spread, pool)
     detailed = _detailed(roles, choice, pool)
     plans: list[dict[str, Any]] = []
     if spread is not None:
         for row, i in enumerate(pool):
             detail = _detail(world, int(i), known) if int(i) in detailed else None
             plans.append(
-                plan_json(world, int(i), spread=spread, row=row, roles=roles.get(int(i), []), detail=detail)
+                plan_json(world, int(i), spread=spread, row=row, roles=roles.get(int(i), []), detail=detail,
+                          doubts=report.doubts(world, choice, spread, row, int(i)))
             )  # fmt: skip
     met = plans if choice.ranked.size else []
     risk = report.buy_or_rent(world, choice, seed=setting.seed)
@@ -249,11 +250,11 @@ def _result(
     }  # fmt: skip
 
 
-def _roles(choice: Choice, spread: Regrets | None, pool: Any) -> dict[int, list[str]]:
+def _roles(world: World, choice: Choice, spread: Regrets | None, pool: Any) -> dict[int, list[str]]:
     roles: dict[int, list[str]] = {}
     if choice.cheapest is None or choice.fastest is None or spread is None:
         return roles
-    safest = int(pool[spread.safest])
+    safest = int(pool[report.safest_row(world, choice, spread, pool)])
     for role, i in (("cheapest", choice.cheapest), ("fastest", choice.fastest), ("safest", safest)):
         roles.setdefault(i, []).append(role)
     return roles

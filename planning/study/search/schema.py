@@ -126,6 +126,7 @@ def _plan() -> dict[str, Any]:
             "searched_cost": _DECIMAL,
             "currency": _TEXT,
             "lines": _list(_object(line)),
+            "doubts": _TEXTS,
             "notes": _TEXTS,
             "provider": _TEXT,
             "region": _TEXT,

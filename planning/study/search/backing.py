@@ -1,0 +1,112 @@
+"""Whether a purchase may be headlined: the use that is known has to reach the break-even against renting.
+
+Known are the need itself and what telemetry measured on the cards owned already. Use that is only taken for granted
+makes a purchase look cheap and fills no server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.errors import DomainError
+from core.messages import Message, msg
+from core.money import Money
+from planning.economics import defaults
+from planning.economics.break_even import Rent, break_even_utilisation
+from planning.economics.ownership_case import OwnershipCase, default_case
+from planning.economics.types import HOURS_PER_YEAR, PaymentMode
+from planning.study.search.costs import YEARS
+
+if TYPE_CHECKING:
+    from planning.study.search.choice import World
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """How busy the servers of a purchase are known to be, and how busy they must be. Shares"""
+
+    use: float
+    least: float | None  # None: renting is cheaper at any utilisation
+
+    @property
+    def enough(self) -> bool:
+        return self.least is not None and self.use >= self.least
+
+
+class Backings:
+    """The backing of each purchase of a world; break-evens are computed once for a server model and their number."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._least: dict[tuple[int, int], float | None] = {}
+
+    def of(self, i: int) -> Backing:
+        """Of candidate `i`, which is a purchase."""
+        c = self.world.candidates
+        key = (int(c.platform[i]), int(c.instances[i]))
+        if key not in self._least:
+            self._least[key] = self._break_even(*key)
+        return Backing(known_use(self.world, i), self._least[key])
+
+    def headlined(self, i: int) -> bool:
+        """Whether candidate `i` may be called the cheapest, the fastest or the safest."""
+        return self.world.candidates.platform[i] < 0 or self.of(i).enough
+
+    def doubt(self, i: int) -> Message | None:
+        """Why candidate `i` may not; None where it may."""
+        if self.headlined(i):
+            return None
+        found = self.of(i)
+        if found.least is None:
+            return msg(
+                "Not recommended: before resale, buying this does not pay within %(years)s years, however busy it is",
+                years=YEARS,
+            )
+        return msg(
+            "Not recommended: the cost counts on use by others that nobody measured. Known are %(use)s %% of "
+            "the servers' time over %(years)s years; buying pays from %(least)s %%",
+            use=round(100 * found.use, 1),
+            years=YEARS,
+            least=round(100 * found.least),
+        )
+
+    def _break_even(self, platform: int, servers: int) -> float | None:
+        server = self.world.snapshot.platforms[platform].server
+        case = default_case(server, servers, years=YEARS)
+        rent = rent_of(self.world, server.accelerator, case)
+        if rent is None:  # nobody rents it out: the rule of thumb
+            return defaults.value("advice.own_min_utilisation")
+        return break_even_utilisation(case, rent, YEARS * 12)
+
+
+def known_use(world: World, i: int) -> float:
+    """Of the servers of purchase `i` over their years: this need, and of the rest what was measured. Share"""
+    c = world.candidates
+    server = world.snapshot.platforms[int(c.platform[i])].server
+    there = int(c.instances[i]) * server.accelerators * HOURS_PER_YEAR * YEARS
+    own = min(int(world.ways.cards[c.way[i]]) * float(c.hours[i]) / there, 1.0)
+    return own + (world.utilisation or 0.0) * (1.0 - own)
+
+
+def rent_of(world: World, slug: str, case: OwnershipCase) -> Rent | None:
+    """On demand, falling as prices fall; None where it is not rented out in a currency that can be converted."""
+    hourly = card_hour(world, slug, PaymentMode.ON_DEMAND, case.currency)
+    return None if hourly is None else Rent(hourly, defaults.value("risk.price_decline"))
+
+
+def card_hour(world: World, slug: str, mode: PaymentMode, currency: str) -> Money | None:
+    """The lowest price of one card for an hour, in `currency`; None when none is sold or no rate leads there."""
+    prices = []
+    for row in world.market.by_accelerator.get(slug, np.empty(0, dtype=np.int64)):
+        offer = world.market.offers[int(row)]
+        if offer.mode is not mode:
+            continue
+        try:
+            price = world.snapshot.table.unit_price(offer.price, currency)
+        except DomainError:
+            continue
+        prices.append(Money(price.amount / offer.accelerators, currency))
+    return min(prices, key=lambda price: price.amount) if prices else None

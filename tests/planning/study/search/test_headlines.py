@@ -1,0 +1,106 @@
+"""Which plan a study puts at the head: nothing whose cost or time rests on what nobody knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from planning import reference, study_tables
+from planning.study.model import known_model
+from planning.study.request import parse_request
+from planning.study.search.choice import worth_it
+from planning.study.search.run import Setting, run_study
+from tests.planning.study.search import markets
+from tests.planning.study.search.markets import H100, SERVE, market, offer, plan, text
+
+SHORT = {
+    "kind": "finetuning", "model": "llama-3.1-70b", "tokens": "20M", "duration_days": 30, "need_by": "2027-06-01",
+    "stage": "midsize",
+}  # fmt: skip
+PRICES = market(offer(price="80"), platforms=[markets.platform()], slugs=(H100,))
+
+
+def told(data=SHORT, utilisation=None):
+    request = parse_request(data)
+    known = known_model(request.model, reference.resolve_model)
+    return run_study(request, known, PRICES, Setting("USD", 1, "US", owned_utilisation=utilisation))
+
+
+@pytest.fixture(scope="module")
+def short():
+    return told()
+
+
+def test_a_purchase_for_a_job_of_hours_is_not_headlined_and_says_why(short):
+    roles = {role: plan(short, role) for role in ("cheapest", "fastest", "safest")}
+    assert {found["kind"] for found in roles.values()} == {"offer"}
+    assert roles["cheapest"]["hours"] < 48
+
+    bought = min(
+        (p for p in short["plans"] if p["kind"] == "purchase"), key=lambda p: Decimal(p["cost"])
+    )
+    assert Decimal(bought["cost"]) < Decimal(roles["cheapest"]["cost"])
+    assert "nobody measured" in text(bought["doubts"][0])
+    rows = {row["plan"]["key"]: row for row in study_tables.plan_rows(short["plans"])}
+    assert rows[bought["key"]]["doubts"] == [text(one) for one in bought["doubts"]]
+
+
+def test_advice_and_risk_count_on_the_same_use(short):
+    risk = short["risk"]
+    assert risk["planned_utilisation"] < 0.01 < risk["break_even_utilisation"]
+    assert risk["own_cheaper"] == 0.0
+    advice = [text(one) for one in short["advice"]]
+    assert any(one.startswith("Rent:") for one in advice)
+    assert not any(one.startswith("Own:") for one in advice)
+
+
+def test_measured_use_that_reaches_the_break_even_carries_a_purchase():
+    result = told(utilisation=0.8)
+    assert plan(result, "cheapest")["kind"] == "purchase"
+    assert plan(result, "cheapest")["doubts"] == []
+    assert result["risk"]["planned_utilisation"] > result["risk"]["break_even_utilisation"]
+    assert result["risk"]["own_cheaper"] > 0.5
+
+
+def test_where_nothing_is_rented_out_a_purchase_is_headlined_with_its_doubt():
+    alone = replace(PRICES, offers=())
+    result = markets.study(SHORT, alone)
+    assert plan(result, "cheapest")["kind"] == "purchase"
+    assert plan(result, "cheapest")["doubts"]
+
+
+def test_cash_at_the_order_stands_on_the_card():
+    card = study_tables.cards(told(utilisation=0.8))[0]
+    assert card.amount is not None
+    assert card.amount != card.cost
+
+
+def test_many_times_the_money_for_hardly_less_time_is_not_worth_it():
+    cost = np.array([100.0, 190.0, 847.0, 847.0])
+    seconds = np.array([0.489, 0.470, 0.447, 0.300])
+    assert worth_it(cost, seconds).tolist() == [True, True, False, True]
+
+
+def test_no_two_plans_look_the_same():
+    result = markets.study({**SERVE, "model": "llama-3.1-70b"})
+    seen = [
+        (p["accelerator_slug"], p["mode"], p["provider"], p["region"], p["instance"], p["precision"], p["cost"])
+        for p in result["plans"]
+    ]  # fmt: skip
+    assert len(seen) == len(set(seen)) > 5
+
+
+def test_a_plan_that_may_miss_its_latency_says_so_and_is_not_the_safest():
+    result = markets.study({**SERVE, "model": "llama-3.1-70b"})
+    limit = result["limit_seconds"]
+    missing = {p["key"] for p in result["plans"] if p["seconds"]["p90"] > limit}
+    said = {
+        p["key"] for p in result["plans"] if any("May miss" in text(one) for one in p["doubts"])
+    }
+    assert said == missing
+    holding = [p for p in result["plans"] if not p["doubts"]]
+    assert missing
+    assert not holding or plan(result, "safest")["key"] not in missing
