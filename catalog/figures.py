@@ -8,6 +8,8 @@ from django.utils.translation import gettext as _
 
 from catalog import display
 from catalog.models import AcceleratorSpec, ArchitectureSpec, PlatformSpec, TcoDefaultValue
+from core.messages import msg
+from core.templatetags.ui import said
 
 Fact = tuple[str, Any, str]
 
@@ -24,10 +26,9 @@ def accelerator_facts(spec: AcceleratorSpec) -> list[Fact]:
     card = spec.accelerator
     link = display.bandwidth(spec.link_bandwidth)
     if spec.link_peers:
-        link = _("%(bandwidth)s, between %(cards)s cards") % {
-            "bandwidth": link,
-            "cards": spec.link_peers,
-        }
+        link = said(
+            msg("%(bandwidth)s, between %(cards)s cards", bandwidth=link, cards=spec.link_peers)
+        )
     facts = [
         (_("Maker"), card.vendor, ""),
         (_("Architecture"), card.architecture, ""),

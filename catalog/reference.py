@@ -219,6 +219,18 @@ def _by_memory(name: str) -> str | None:
     return None
 
 
+def accelerator_label(slug: str) -> str:
+    """The card's name as people read it; the text itself when it is no card of the catalogue."""
+    known = accelerator_slug(slug)
+    return accelerators()[known]["name"] if known else slug
+
+
+def model_label(slug: str) -> str:
+    """The model's name as people read it; the text itself when it is no model of the catalogue."""
+    row = architectures().get(slug)
+    return row["name"] if row else slug
+
+
 @cache
 def architecture_names() -> dict[str, str]:
     """Folded model name → slug."""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from core.models import Job, Notice, User
 from core.roles import Role, has_role_anywhere
-from core.templatetags.ui import ago, money, said
+from core.templatetags.ui import ago, job_title, money, said
 from planning.models.requests import CapacityRequest
 from planning.selectors.approvals import inbox
 from procurement.models import Acceptance, Award, Delivery, Invoice, PurchaseOrder, Rfq, Rma
@@ -131,10 +131,11 @@ def _jobs(user: User) -> dict[str, Any] | None:
         "empty_text": "",
         "rows": [
             {
-                "title": said(row.stage) or row.key,
+                "title": job_title(row),
                 "url": reverse("job-detail", args=[row.pk]),
                 "badge": row.status,
                 "badge_label": row.get_status_display(),
+                "meta": said(row.stage),
                 "end": f"{row.percent} %",
             }
             for row in rows

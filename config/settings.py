@@ -121,7 +121,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "core.context_processors.shell",
             ],
-            "builtins": ["core.templatetags.ui", "core.templatetags.parts"],
+            "builtins": [
+                "core.templatetags.ui",
+                "core.templatetags.parts",
+                "catalog.templatetags.names",
+            ],
         },
     }
 ]

@@ -55,6 +55,20 @@ TONES: dict[str, str] = {
 }  # fmt: skip
 
 
+# Dotted path of a task → what its job does, in words. Each app adds its own through `name_jobs`.
+JOBS: dict[str, str | Promise] = {}
+
+
+def name_jobs(names: Mapping[str, str | Promise]) -> None:
+    """Give background tasks their words."""
+    JOBS.update(names)
+
+
+def job_label(task: str) -> str:
+    """What the job of `task` does; the path itself when nobody named it."""
+    return str(JOBS.get(task, task))
+
+
 def name_actions(names: Mapping[str, str | Promise]) -> None:
     """Give audit actions (noun.past) their words."""
     ACTIONS.update(names)

@@ -8,11 +8,43 @@ extracted and the completeness test covers it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-Parameter = str | int | float
+Parameter: TypeAlias = "str | int | float | Message"
+
+
+# What is counted: after the number one, English says it in the singular, and its verb too.
+_COUNTED = (
+    "accelerators budgets bytes candidates cards characters checkpoints days decisions devices drafts entries errors "
+    "experts figures files heads hours iterations jobs layers layouts lines matters months offers options orders "
+    "outcomes people points prices racks ranks records replicas requests rows rules runs samples scenarios sequences "
+    "servers sizes slots tests times tokens units values vendors votes warnings ways weeks years"
+)
+_VERBS = {"are": "is", "were": "was", "have": "has", "do": "does", "wait": "waits", "end": "ends"}
+_COUNT = re.compile(
+    r"(?<!Line )(%\((\w+)\)s (?:[a-z]+[- ]){0,2}?)("
+    + "|".join(_COUNTED.split())
+    + r")\b( (?:"
+    + "|".join(_VERBS)
+    + r")\b)?"
+)
+_SINGULAR = {"entries": "entry", "people": "person"}
+
+
+def english_singular(template: str, params: Mapping[str, Any]) -> str:
+    """The English `template` with "%(n)s servers are" as "%(n)s server is" wherever its count is exactly one."""
+
+    def one(found: re.Match[str]) -> str:
+        if str(params.get(found[2])) != "1":
+            return found[0]
+        verb = found[4].strip() if found[4] else ""
+        noun = _SINGULAR.get(found[3], found[3].removesuffix("s"))
+        return f"{found[1]}{noun}{' ' + _VERBS[verb] if verb else ''}"
+
+    return _COUNT.sub(one, template)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +57,29 @@ class Message:
     def render(self, translate: Callable[[str], str] = str) -> str:
         """The filled-in sentence, through `translate` (English when none is given)."""
         text = translate(self.template)
-        return text % self.params if self.params else text
+        if text == self.template:
+            text = english_singular(text, self.params)
+        params = {
+            name: value.render(translate) if isinstance(value, Message) else value
+            for name, value in self.params.items()
+        }
+        return text % params if params else text
 
     def to_json(self) -> dict[str, Any]:
         """Template and parameters, so that a stored message can be read in another language later."""
-        return {"template": self.template, "params": dict(self.params)}
+        params = {
+            name: value.to_json() if isinstance(value, Message) else value
+            for name, value in self.params.items()
+        }
+        return {"template": self.template, "params": params}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Message:
-        return cls(template=data["template"], params=data.get("params", {}))
+        params = {
+            name: cls.from_json(value) if isinstance(value, Mapping) else value
+            for name, value in data.get("params", {}).items()
+        }
+        return cls(template=data["template"], params=params)
 
     def __str__(self) -> str:
         return self.render()

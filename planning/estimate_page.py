@@ -12,7 +12,7 @@ from core.templatetags.ui import percent, quantity, significant
 from planning.estimate_text import figure, say
 from planning.estimators.types import Band, FleetAnswers, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
-from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, label
+from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, in_words, label
 
 PERCENTILE = "p"  # of the fleet, at which the latency target holds
 COMPARED = (
@@ -93,7 +93,7 @@ def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
         facts=[(say(label(name)), str(value)) for name, value in e.layout.items()],
         remedies=[say(text) for text in e.remedies],
         warnings=[say(text) for text in e.warnings],
-        assumptions=[say(text) for text in e.assumptions],
+        assumptions=[say(in_words(text)) for text in e.assumptions],
         trace=[_line(step) for step in e.trace],
         figures=[_row(name, band) for name, band in e.figures.items()],
         constants=e.constants_version,

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from core.labels import name_actions
+from core.labels import name_actions, name_jobs
 
 
 def name_own_actions() -> None:
@@ -112,5 +112,15 @@ def name_own_actions() -> None:
             "calibration.in_force": _("Calibration put in force"),
             "calibration.switched_off": _("Calibration switched off"),
             "bill.posted": _("Bill posted to the ledger"),
+        }
+    )
+    name_jobs(
+        {
+            "planning.tasks.render_review": _("Review pack"),
+            "planning.tasks.run_study": _("Study of the options"),
+            "planning.tasks.render_brief": _("Decision brief"),
+            "planning.tasks.load_telemetry": _("Reading a telemetry file"),
+            "planning.tasks.pull_telemetry": _("Asking a telemetry source"),
+            "planning.tasks.apply_request_import": _("Filing a table of requests"),
         }
     )

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from core import charts
 from core.charts import Chart
+from core.messages import msg
 from core.templatetags.ui import money, percent, said, significant
 from planning.selectors.placement import Placed
 from planning.selectors.portfolio import DAYS, Pool, Portfolio
@@ -114,7 +115,7 @@ def placement_context(found: Placed) -> dict[str, Any]:
         for request in found.in_country
     ]
     if found.beyond:
-        left_out.append(_("%(n)s requests beyond the largest ones") % {"n": found.beyond})
+        left_out.append(said(msg("%(n)s requests beyond the largest ones", n=found.beyond)))
     answer = found.placement
     if answer is None:
         return {"left_out": left_out}

@@ -16,7 +16,9 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from catalog.reference import accelerator_label
 from core import charts
+from core.messages import msg
 from core.templatetags.ui import money, said
 from planning.models.plans import PaymentChoice, SpendKind
 from planning.review_parts import DASH, Section, Table
@@ -109,7 +111,9 @@ def _tiles(data: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
         (
             _("Budget available"),
             money(_sum(with_base, "available"), currency) if with_base else DASH,
-            _("%(n)s budgets are left out: no exchange rate") % {"n": left_out} if left_out else "",
+            said(msg("%(n)s budgets are left out: no exchange rate", n=left_out))
+            if left_out
+            else "",
         ),
         (_("Ordered"), _amount(data["ordered_total"], currency), ""),
         (
@@ -287,7 +291,7 @@ def _orders(data: Mapping[str, Any]) -> Section:
                     (
                         " · ".join(part for part in (row["order"], row["request"]) if part),
                         row["vendor"],
-                        row["accelerator"],
+                        accelerator_label(row["accelerator"]),
                         _count(row["ordered"]),
                         _count(row["received"]),
                         _count(row["accepted"]),
@@ -332,7 +336,13 @@ def _acceptance(data: Mapping[str, Any]) -> Section:
                     (_("Reason"), ""),
                 ),
                 tuple(
-                    (c["serial"], c["accelerator"], c["order"], c["vendor"], c["reason"] or DASH)
+                    (
+                        c["serial"],
+                        accelerator_label(c["accelerator"]),
+                        c["order"],
+                        c["vendor"],
+                        c["reason"] or DASH,
+                    )
                     for c in failed
                 ),
             )
@@ -395,7 +405,8 @@ def _requests(data: Mapping[str, Any]) -> Section:
                         row["title"],
                         row["team"],
                         _label(RequestStatus, row["status"]),
-                        f"{_count(row['cards'])} × {row['accelerator']} · {_label(PaymentChoice, row['mode'])}"
+                        f"{_count(row['cards'])} × {accelerator_label(row['accelerator'])}"
+                        f" · {_label(PaymentChoice, row['mode'])}"
                         if row["cards"] is not None
                         else DASH,
                         _amount(row["amount"], data["currency"]),

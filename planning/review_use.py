@@ -14,6 +14,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from catalog.reference import accelerator_label
 from core import charts
 from core.messages import Message
 from core.templatetags.ui import money, percent, quantity, said, significant, span
@@ -93,7 +94,7 @@ def used(data: Mapping[str, Any]) -> tuple[Section, ...]:
 def _supply(data: Mapping[str, Any]) -> Section:
     rows = data["supply"]
     drawn = [
-        (row["accelerator"] or DASH, label, row[name])
+        (accelerator_label(row["accelerator"]) or DASH, label, row[name])
         for row in rows
         for name, label in (
             ("in_service", _("In service")),
@@ -124,7 +125,7 @@ def _supply(data: Mapping[str, Any]) -> Section:
                 ),
                 tuple(
                     (
-                        row["accelerator"] or DASH,
+                        accelerator_label(row["accelerator"]) or DASH,
                         *(number_format(row[name]) for name in SUPPLIED),
                         row["promised"] or DASH,
                     )
@@ -158,7 +159,8 @@ def _use(data: Mapping[str, Any]) -> Section:
                 ),
                 tuple(
                     (
-                        row["team"] or DASH, row["accelerator"] or DASH, str(Ownership(row["ownership"]).label),
+                        row["team"] or DASH, accelerator_label(row["accelerator"]) or DASH,
+                        str(Ownership(row["ownership"]).label),
                         number_format(row["cards"]), percent(row["utilization"]), percent(row["memory"]),
                         DASH if row["energy_kwh"] is None else quantity(row["energy_kwh"] * 1000, "Wh"),
                         number_format(row["idle"]), percent(row["covered"]),

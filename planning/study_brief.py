@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from core import charts
 from core.charts import Chart
+from core.messages import msg
 from core.organisation import organisation
 from core.pdf import Attachment, render_pdf
 from core.templatetags.ui import percent
@@ -131,7 +132,12 @@ def turning_points(result: Mapping[str, Any]) -> list[str]:
     for code in ("time", "lead_time", "budget", "residence", "region", "export", "accuracy"):
         if counts.get(code):
             found.append(
-                _("%(n)s options are out for this reason: %(reason)s.")
-                % {"n": counts[code], "reason": study_tables.CODES[code]}
+                said(
+                    msg(
+                        "%(n)s options are out for this reason: %(reason)s.",
+                        n=counts[code],
+                        reason=str(study_tables.CODES[code]),
+                    )
+                )
             )
     return found

@@ -8,7 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from core.templatetags.ui import percent, significant, span
+from core.messages import msg
+from core.templatetags.ui import percent, said, significant, span
 from planning.study_tables import ROLES, amount, by_key, comparison, mode_label, plan_name
 
 DIFFERENCES = {
@@ -81,11 +82,11 @@ def market_moves(found: Mapping[str, Any] | None) -> dict[str, Any]:
     if found is None:
         return {"text": _("Since then they moved back to what they were.")}
     told = [
-        _("%(n)s offers changed their price") % {"n": found["offers_moved"]},
-        _("%(n)s offers are new") % {"n": found["offers_come"]},
-        _("%(n)s offers are gone") % {"n": found["offers_gone"]},
-        _("%(n)s server prices changed") % {"n": found["servers_changed"]},
-        _("%(n)s accelerators have other figures") % {"n": found["figures_changed"]},
+        said(msg("%(n)s offers changed their price", n=found["offers_moved"])),
+        said(msg("%(n)s offers are new", n=found["offers_come"])),
+        said(msg("%(n)s offers are gone", n=found["offers_gone"])),
+        said(msg("%(n)s server prices changed", n=found["servers_changed"])),
+        said(msg("%(n)s accelerators have other figures", n=found["figures_changed"])),
     ]
     counts = (
         found["offers_moved"], found["offers_come"], found["offers_gone"], found["servers_changed"],

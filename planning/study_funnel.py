@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from core import charts
 from core.charts import Chart
+from core.messages import msg
 from core.templatetags.ui import percent, said, significant
 from planning.study_tables import amount, place, plan_name
 
@@ -33,7 +34,7 @@ def _funnel(plan: Mapping[str, Any]) -> dict[str, Any]:
     if found["spot_card_hours"]:
         facts.append((_("Spot card-hours"), significant(found["spot_card_hours"], 4)))
     if found["months"]:
-        facts.append((_("Commitment"), _("%(n)s months") % {"n": found["months"]}))
+        facts.append((_("Commitment"), said(msg("%(n)s months", n=found["months"]))))
         facts.append((_("Reserved and idle"), percent(found["idle_share"], 1)))
     facts += [
         (label, f"{amount(found['prices'][name], currency)}")

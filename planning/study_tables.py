@@ -17,7 +17,7 @@ from core.messages import Message
 from core.money import Money
 from core.templatetags.ui import money, percent, quantity, said, significant, span
 from planning.models.plans import PaymentChoice
-from planning.study.labels import GRADES, SATURATIONS, label
+from planning.study.labels import GRADES, SATURATIONS, in_words, label
 
 ROLES = {
     "cheapest": gettext_lazy("Cheapest"),
@@ -251,7 +251,7 @@ def detail(result: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]
         ],
         "layout": [(said(label(name)), str(value)) for name, value in estimate["layout"].items()],
         "warnings": [said(text) for text in estimate["warnings"]],
-        "assumptions": [said(text) for text in estimate["assumptions"]],
+        "assumptions": [said(in_words(Message.from_json(text))) for text in estimate["assumptions"]],
         "trace": [
             (said(label(step["name"])), step["formula"], _inputs(step["inputs"]), _figure(step["result"], step["unit"]))
             for step in estimate["trace"]

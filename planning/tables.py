@@ -10,8 +10,10 @@ from typing import Any
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext, ngettext
 
+from catalog.reference import accelerator_label
+from core.messages import msg
 from core.money import Money
-from core.templatetags.ui import money, percent, quantity, significant, span
+from core.templatetags.ui import money, percent, quantity, said, significant, span
 from planning import workloads
 from planning.models import Budget, CapacityRequest, PlanChoice, RequestRevision, Site
 from planning.models.plans import PaymentChoice
@@ -53,6 +55,8 @@ def value(name: str, shown: Any) -> str:
         return str(Residence(shown).label)
     if name == "latency_class":
         return str(LatencyClass(shown).label)
+    if name == "plan.accelerator_slug":
+        return accelerator_label(shown)
     if name == "plan.mode":
         return str(PaymentChoice(shown).label)
     if name in ("need_by", "start"):
@@ -118,12 +122,9 @@ def plan_facts(plan: PlanChoice) -> list[tuple[str, str, str]]:
             "rate": number_format(plan.rate.normalize()),
             "day": date_format(plan.rate_date),
         }
-    cards = gettext("%(n)s in %(servers)s servers") % {
-        "n": plan.cards,
-        "servers": plan.servers or "–",
-    }
+    cards = said(msg("%(n)s in %(servers)s servers", n=plan.cards, servers=plan.servers or "–"))
     return [
-        (label("plan.accelerator_slug"), plan.accelerator_slug, ""),
+        (label("plan.accelerator_slug"), accelerator_label(plan.accelerator_slug), ""),
         (label("plan.cards"), cards if plan.servers else str(plan.cards), ""),
         (label("plan.mode"), str(plan.get_mode_display()), str(plan.get_spend_kind_display())),
         (label("plan.money"), money(plan.money), rate),

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from core.labels import name_actions
+from core.labels import name_actions, name_jobs
 
 
 def name_own_actions() -> None:
@@ -100,5 +100,12 @@ def name_own_actions() -> None:
             "vendor.created": _("Vendor added"),
             "vendor.unblocked": _("Vendor unblocked"),
             "vendor.updated": _("Vendor changed"),
+        }
+    )
+    name_jobs(
+        {
+            "procurement.tasks.read_evidence_file": _("Reading an evidence file"),
+            "procurement.tasks.render_acceptance_certificate": _("Acceptance certificate"),
+            "procurement.tasks.render_order_document": _("Order's document"),
         }
     )

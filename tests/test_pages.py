@@ -119,3 +119,34 @@ def test_no_page_and_no_dialog_prints_none(client, story, language):
     assert len(pages_seen) > 40
     assert dialogs > 5
     assert wrong == []
+
+
+# Names of columns of a file to import, and facts of the trail, are what they are.
+CODES_WANTED = {
+    "request-import",
+    "audit-detail",
+    "audit-list",
+    "telemetry-source",
+    "telemetry-sources",
+}
+CODE = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
+
+
+def test_no_page_shows_a_code_of_the_program(client, story):
+    from catalog.reference import accelerators
+    from procurement.models.evidence import EvidenceFile
+
+    formats = set(EvidenceFile.objects.values_list("format", flat=True))  # names of tools: gpu_burn
+    shown = set()
+    for person in (story.procurement, story.engineer, story.requester):
+        client.force_login(person)
+        for address, words in walk(client).items():
+            name = resolve(urlsplit(address).path).view_name
+            if name in CODES_WANTED:
+                continue
+            for text in words.texts + words.dialogs:
+                shown |= {(name, code) for code in CODE.findall(text) if code not in formats}
+                shown |= {
+                    (name, slug) for slug in (*accelerators(), "h100-sxm-80gb") if slug in text
+                }
+    assert shown == set()

@@ -17,6 +17,8 @@ from catalog.models import Accelerator
 from catalog.tables import ACCELERATORS
 from catalog.traps import traps_of
 from core.http import SignedInRequest
+from core.messages import msg
+from core.templatetags.ui import said
 
 LEAST, MOST = 2, 4
 
@@ -110,7 +112,7 @@ def _lines(spans: dict[int, dict[str, Any]]) -> list[Line]:
             return None
         return (
             display.span_of_money(span["low"], span["high"], "USD"),
-            _("%(n)s offers") % {"n": span["offers"]},
+            said(msg("%(n)s offers", n=span["offers"])),
         )
 
     def lowest(card: Accelerator) -> float | None:

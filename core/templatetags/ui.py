@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
-from core import policies
+from core import labels, policies
 from core.messages import Message
 from core.models import Job, User
 from core.money import CURRENCIES, Money, minor_digits, round_amount
@@ -51,6 +51,12 @@ def said(value: Message | Mapping[str, Any] | None) -> str:
 def watch_token(job: Job) -> str:
     """What lets a reader of this page follow `job`."""
     return policies.watch_token(job)
+
+
+@register.filter
+def job_title(job: Job) -> str:
+    """What `job` does, in words."""
+    return labels.job_label(job.task)
 
 
 @register.filter

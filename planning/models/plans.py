@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from catalog.reference import accelerator_label
 from core.models import CURRENCY_CHOICES, User
 from core.money import Money
 from planning.models.requests import RequestRevision
@@ -77,7 +78,7 @@ class PlanChoice(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.cards} × {self.accelerator_slug}"
+        return f"{self.cards} × {accelerator_label(self.accelerator_slug)}"
 
     @property
     def money(self) -> Money:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from catalog.reference import accelerator_label
 from core.errors import DomainError
 from core.models import User
 from core.money import Money
@@ -89,7 +90,7 @@ def _pools(market: Snapshot, currency: str, slugs: set[str]) -> list[engine.Pool
         accelerator = cards.get(stock.accelerator)
         hourly = None if accelerator is None else idle_hour_cost(accelerator, currency, market)
         if stock.accelerator in slugs and stock.free and hourly is not None:
-            name = f"{stock.name} · {stock.accelerator}"
+            name = f"{stock.name} · {accelerator_label(stock.accelerator)}"
             found.append(
                 engine.Pool(name, PaymentMode.OWNED, stock.accelerator, hourly, (float(stock.free),) * MONTHS)
             )  # fmt: skip
@@ -131,7 +132,7 @@ def _cheapest(market: Snapshot, offers: Sequence[Offer], currency: str) -> engin
             / 24.0,
             1.0,
         )
-    name = " · ".join((*offer.place[:2], offer.accelerator, str(offer.mode)))
+    name = " · ".join((*offer.place[:2], accelerator_label(offer.accelerator), str(offer.mode)))
     return engine.Pool(
         name, offer.mode, offer.accelerator, hourly, (1e6,) * MONTHS, stretch=stretch
     )

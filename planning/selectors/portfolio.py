@@ -12,6 +12,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from catalog.reference import accelerator_label
 from catalog.selectors import accelerator_rows
 from core.models import User
 from core.money import Money
@@ -100,7 +101,7 @@ def portfolio(user: User, on: date | None = None) -> Portfolio:
     names = {slug: str(row["name"]) for slug, row in accelerator_rows().items()} if wanted else {}
     stock = idle_stock(start)
     pools = [
-        _pool(slug, names.get(slug, slug), tuple(ones), start,
+        _pool(slug, names.get(slug) or accelerator_label(slug), tuple(ones), start,
               [s for s in stock if s.accelerator == slug])
         for slug, ones in wanted.items()
     ]  # fmt: skip

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from core.messages import Message, msg
+from functools import cache
+
+from core.messages import Message, Parameter, msg
+from planning.study import options
+from planning.study.fields import Field
 
 PARTS = {
     "weights": msg("Weights"),
@@ -158,3 +162,24 @@ def count_text(replicas: int, per_replica: int) -> Message:
         replicas=replicas,
         per_replica=per_replica,
     )
+
+
+def in_words(message: Message) -> Message:
+    """`message` with the name and values of a field (`flash_attention`, `True`) as a person reads them."""
+    field = _fields().get(str(message.params.get("field", "")))
+    if field is None:
+        return message
+    params = {name: _value(field, value) for name, value in message.params.items()}
+    return Message(message.template, {**params, "field": field.label})
+
+
+@cache
+def _fields() -> dict[str, Field]:
+    groups = (options.RECIPE, options.ADAPTERS, options.TRAINING_LAYOUT, options.SERVING)
+    return {field.name: field for group in groups for field in group}
+
+
+def _value(field: Field, value: Parameter) -> Parameter:
+    if field.type == "flag" and value in ("True", "False"):
+        return msg("Yes") if value == "True" else msg("No")
+    return next((words for code, words in field.choices if code == value), value)

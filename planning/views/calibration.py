@@ -12,6 +12,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from catalog.reference import accelerator_label
 from core import charts
 from core.errors import DomainError
 from core.forms import refuse
@@ -75,7 +76,7 @@ def _context(request: SignedInRequest, **more: Any) -> dict[str, Any]:
 def _cell(row: dict[str, Any]) -> list[str]:
     few = _("few outcomes: close to the published figure") if row["outcomes"] < 5 else ""
     return [
-        row["accelerator"], row["work"], significant(row["factor"]),
+        accelerator_label(row["accelerator"]), row["work"], significant(row["factor"]),
         f"{significant(row['low'])}–{significant(row['high'])}", number_format(row["outcomes"]), few,
     ]  # fmt: skip
 

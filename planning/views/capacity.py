@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from catalog.reference import accelerator_label
 from core.charts import lines
 from core.charts.drawing import Chart
 from core.errors import InputError
@@ -64,7 +65,11 @@ def _chart(pool: Pool, whole: bool) -> Chart:
             rows.append((label, _("There, after the maintenance buffer"), month.usable, None, None))
         rows.append((label, _("Wanted, highest day"), round(month.peak, 1), None, None))
         rows.append((label, _("Wanted, mean"), round(month.mean, 1), None, None))
-    return lines(title=pool.accelerator, labels=(_("Month"), _("What"), _("Cards")), rows=rows)
+    return lines(
+        title=accelerator_label(pool.accelerator),
+        labels=(_("Month"), _("What"), _("Cards")),
+        rows=rows,
+    )
 
 
 def _allocation(request: SignedInRequest, pk: int) -> Allocation:

@@ -12,6 +12,7 @@ from django.db.models import Prefetch
 from core.messages import Message, msg
 from procurement.evidence.types import Verdict
 from procurement.evidence.verdict import worst
+from procurement.figures import figure_words
 from procurement.models import Asset, BurnInRun, Delivery, Rma, RunItem, UnitVerdict
 from procurement.models.burn_in import DecidedBy, ItemResult, Weight
 from procurement.models.evidence import EvidenceState, VerdictChoice
@@ -171,7 +172,7 @@ def _strange(verdicts: Iterable[UnitVerdict]) -> dict[int, list[Message]]:
             found[asset_id].append(
                 msg(
                     "%(figure)s %(value)s, batch %(median)s (%(share)s %%)",
-                    figure=name,
+                    figure=figure_words(name),
                     value=f"{outlier.value:g}"
                     if abs(outlier.value) < 1e6
                     else f"{outlier.value:.0f}",

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from catalog.reference import accelerator_label
 from core.messages import Message, msg, plural
 from core.models import User
 from core.money import Money
@@ -200,7 +201,9 @@ def _plan(request: CapacityRequest, plan: Any) -> Stage:
     stage = Stage("plan", msg("Study and plan"))
     if plan is not None:
         stage.state, stage.since = DONE, plan.chosen_at
-        stage.facts.append(msg("%(n)s × %(what)s", n=plan.cards, what=plan.accelerator_slug))
+        stage.facts.append(
+            msg("%(n)s × %(what)s", n=plan.cards, what=accelerator_label(plan.accelerator_slug))
+        )
     else:
         stage.since = request.status_since
         stage.holders = [request.requester, PROCUREMENT]

@@ -185,7 +185,7 @@ def _add_request(rfq: Rfq, position: int, request: CapacityRequest, *, by: User)
         plan_hash=plan.compute_hash(),
         accelerator_slug=plan.accelerator_slug,
         accelerators=plan.cards,
-        description=f"{plan.cards} × {plan.accelerator_slug}"[:300],
+        description=str(plan)[:300],
     )
 
 

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db.models import Prefetch
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.text import Truncator
+from django.utils.translation import gettext
 
 from core.errors import DomainError
 from core.messages import Message, msg, plural
 from core.models import User
-from core.organisation import today
+from core.organisation import organisation, today
 from procurement.identity import IDENTITY_ITEM, MODEL_DIFFERS
 from procurement.models import (
     AnnouncedSerial,
@@ -38,7 +40,7 @@ class NotProven(DomainError):
 
     def __init__(self, open_points: Sequence[Message]) -> None:
         first = open_points[0] if open_points else msg("Nothing is proven yet")
-        told: dict[str, str | int] = {"first": str(first), "n": len(open_points)}
+        told: dict[str, Message | int] = {"first": first, "n": len(open_points)}
         super().__init__(
             plural(
                 len(open_points),
@@ -194,8 +196,11 @@ def _item_result(item: ChecklistItem, verdict: UnitVerdict) -> str:
 
 
 def _words(verdict: UnitVerdict) -> str:
-    reasons = [reason["rule"] for reason in verdict.reasons if reason["verdict"] == verdict.verdict]
-    return ", ".join(dict.fromkeys(reasons))[:120]
+    """What the file found, in the language of the organisation: it goes to the vendor and into the certificate."""
+    reasons = [reason for reason in verdict.reasons if reason["verdict"] == verdict.verdict]
+    with translation.override(organisation().language):
+        words = [Message.from_json(reason["message"]).render(gettext) for reason in reasons]
+    return Truncator(" ".join(dict.fromkeys(words))).chars(120)
 
 
 def _by_packing_list(run: BurnInRun) -> tuple[str, str, int | None]:

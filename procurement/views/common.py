@@ -13,7 +13,9 @@ from django.utils.translation import gettext as _
 from core.errors import InputError
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.messages import msg
 from core.models import User
+from core.templatetags.ui import said
 from procurement.forms.steps import BY_NAME, MODELS, Step, steps_for
 from procurement.models import Asset, Award, Delivery, OrderRevision, PurchaseOrder
 from procurement.selectors.award_facts import award_facts
@@ -104,8 +106,11 @@ def take_step(request: SignedInRequest, noun: str, pk: int, action: str) -> Http
         passed, waiting = result
         messages.success(
             request,
-            _("%(n)s units passed; %(waiting)s are not ready.")
-            % {"n": len(passed), "waiting": waiting},
+            said(
+                msg(
+                    "%(n)s units passed; %(waiting)s are not ready.", n=len(passed), waiting=waiting
+                )
+            ),
         )
     if step.action == "propose-acceptance":
         return redirect(result)
