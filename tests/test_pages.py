@@ -123,12 +123,8 @@ def test_no_page_and_no_dialog_prints_none(client, story, language):
 
 # Names of columns of a file to import, and facts of the trail, are what they are.
 CODES_WANTED = {
-    "request-import",
-    "audit-detail",
-    "audit-list",
-    "telemetry-source",
-    "telemetry-sources",
-}
+    "request-import", "audit-detail", "audit-list", "telemetry-source", "telemetry-sources", "telemetry-source-new",
+}  # fmt: skip
 CODE = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
 
 

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from catalog.reference import accelerator_label
 from core.models import AuditEntry
 from core.organisation import today
 from planning.models import Budget, BudgetChange, CapacityRequest, LedgerEntry
@@ -337,4 +338,4 @@ def test_a_plan_is_chosen_by_page_and_only_from_a_study_of_the_request(w, login)
     assert client.post(address, {"study": other.pk, "plan_key": "only"}).status_code == 404
     assert client.post(address, {"study": mine.pk, "plan_key": "only"}).status_code == 302
     page = client.get(found.get_absolute_url()).content.decode()
-    assert "h100-sxm-80gb" in page
+    assert accelerator_label("h100-sxm-80gb") in page
