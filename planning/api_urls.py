@@ -14,6 +14,7 @@ from planning.routes import calibrating_api, capacity_api, housing_api, requesti
 
 urlpatterns = [
     path("estimate/", estimates.EstimateView.as_view(), name="api-estimate"),
+    path("waiting/", approvals.WaitingList.as_view(), name="api-waiting"),
     path("requests/", requests.RequestList.as_view(), name="api-requests"),
     path("requests/<int:pk>/", requests.RequestDetail.as_view(), name="api-request"),
     path(

@@ -5,12 +5,14 @@ class ProcurementConfig(AppConfig):
     name = "procurement"
 
     def ready(self) -> None:
-        from planning import stock, supply
+        from planning import stock, supply, waiting
         from procurement.labels import name_own_actions
         from procurement.selectors.stock import free_cards
         from procurement.selectors.supply import bound_cards, card_supply, lead_days
+        from procurement.waiting import waiting_in_buying
 
         name_own_actions()
+        waiting.register(waiting_in_buying)
         stock.register(free_cards)
         supply.register(card_supply)
         supply.register_lead(lead_days)

@@ -28,6 +28,7 @@ from planning.api.serializers import (
     PolicySerializer,
     PresetInput,
     StepSerializer,
+    WaitingSerializer,
 )
 from planning.models import ApprovalLimit, ApprovalPolicy, ApprovalStep, CapacityRequest, Delegation
 from planning.selectors.approvals import inbox
@@ -35,6 +36,7 @@ from planning.services import approvals
 from planning.services.limits import set_limit
 from planning.services.policy_edit import edit_policy
 from planning.services.policy_presets import load_policy
+from planning.waiting import waiting
 
 
 class ApprovalList(APIView):
@@ -44,6 +46,14 @@ class ApprovalList(APIView):
     def get(self, request: Request) -> Response:
         steps = [item.step for item in inbox(api_user(request))]
         return Response(StepSerializer(steps, many=True).data)
+
+
+class WaitingList(APIView):
+    """What the caller can do now besides voting on requests: decisions, and steps of buying and proving."""
+
+    @extend_schema(responses=WaitingSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        return Response(WaitingSerializer(waiting(api_user(request)), many=True).data)
 
 
 class ApprovalDecide(APIView):

@@ -208,6 +208,18 @@ class DelegateInput(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, default="")
 
 
+class WaitingSerializer(serializers.Serializer[Any]):
+    """One thing that waits; `decision` is to agree or refuse, as a second person."""
+
+    title = serializers.CharField()
+    url = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    since = serializers.DateTimeField()
+    decision = serializers.BooleanField()
+    state = serializers.CharField()
+    note = serializers.CharField()
+
+
 class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
     team: serializers.SlugRelatedField[Any] = serializers.SlugRelatedField(
         slug_field="slug", queryset=Team.objects.all(), required=False, allow_null=True

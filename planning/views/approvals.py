@@ -40,6 +40,7 @@ from planning.services import approvals
 from planning.services.limits import set_limit
 from planning.services.policy_edit import OPTIONS, edit_policy
 from planning.services.policy_presets import load_policy
+from planning.waiting import decisions
 
 
 @require_safe
@@ -53,7 +54,11 @@ def approval_list(request: SignedInRequest) -> HttpResponse:
         for item, plan in zip(items, chosen, strict=True)
     ]
     standing_in = Delegation.objects.active_on(today()).filter(delegate=request.user)
-    context = {"rows": rows, "standing_in": standing_in.select_related("principal")}
+    context = {
+        "rows": rows,
+        "others": decisions(request.user),
+        "standing_in": standing_in.select_related("principal"),
+    }
     return render(request, "planning/approval_list.html", context)
 
 

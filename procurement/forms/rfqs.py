@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -13,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.models import User
-from core.organisation import organisation
+from core.organisation import organisation, today
 from planning.models import CapacityRequest
 from planning.states import RequestStatus
 from procurement import policies
@@ -97,7 +98,13 @@ class RfqForm(forms.Form):
     terms = text(_("Terms of acceptance"), required=False, rows=7)
 
     def __init__(
-        self, data: Any = None, *, user: User, rfq: Rfq | None = None, **options: Any
+        self,
+        data: Any = None,
+        *,
+        user: User,
+        rfq: Rfq | None = None,
+        asked: Sequence[int] = (),
+        **options: Any,
     ) -> None:
         super().__init__(data, **options)
         self.rfq = rfq
@@ -109,7 +116,13 @@ class RfqForm(forms.Form):
         )
         weights = dict(DEFAULT_WEIGHTS)
         if rfq is None:
+            found = list(sourceable(user))
             fields["requests"].queryset = sourceable(user)
+            chosen = [row for row in found if row.pk in asked] or (found if len(found) == 1 else [])
+            self.initial.setdefault("requests", [row.pk for row in chosen])
+            days = [row.current.need_by for row in chosen if row.current.need_by]
+            if days and min(days) >= today():
+                self.initial.setdefault("deliver_by", min(days))
             ahead = timezone.now().astimezone(ZoneInfo(zone)) + timedelta(days=14)
             self.initial.setdefault("deadline", ahead.replace(hour=17, minute=0, tzinfo=None))
             self.initial.setdefault("terms", default_terms())

@@ -28,6 +28,7 @@ from procurement.models import (
     Rma,
     Vendor,
 )
+from procurement.selectors.progress import line_progress
 from procurement.serials import UnitEntry
 from procurement.services import (
     acceptance,
@@ -42,6 +43,7 @@ from procurement.services import (
     rmas,
     vendors,
 )
+from procurement.states import RmaStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,18 @@ class Step:
     versioned: bool = True
     batch: bool = False  # the service takes a list of ids
     shown: bool = True  # as a button on the object's page
+    needs_reason: Callable[[Any], bool] | None = (
+        None  # whether `reason`, optional else, is needed now
+    )
+
+    def form_for(self, obj: Any, data: Any = None, **options: Any) -> forms.Form | None:
+        """The step's form for `obj`: what is needed now is marked as needed."""
+        if self.form is None:
+            return None
+        form = self.form(data, **options)
+        if self.needs_reason is not None and self.needs_reason(obj):
+            form.fields["reason"].required = True
+        return form
 
     def take(
         self, pk: int, *, by: User, version: int | None = None, values: dict[str, Any] | None = None
@@ -97,7 +111,7 @@ STEPS: tuple[Step, ...] = (
          _("Only later, and only before it has passed."), fields.DeadlineForm),
     Step("rfq", "close", "close", "rfq_id", rfqs.close_rfq, _("Close"),
          _("No more quotes are taken. Before the deadline a reason is needed; sealed bids stay open until it."),
-         MAYBE, "primary"),
+         MAYBE, "primary", needs_reason=lambda rfq: not rfq.is_due),
     Step("rfq", "open", "open_bids", "rfq_id", rfqs.open_bids, _("Open the bids"),
          _("Exchange rates are frozen. Sealed bids open once enough different people have done this."), tone="primary"),
     Step("rfq", "cancel", "cancel", "rfq_id", rfqs.cancel_rfq, _("Cancel the RFQ"),
@@ -124,7 +138,8 @@ STEPS: tuple[Step, ...] = (
     Step("order", "acknowledge", "acknowledge", "order_id", orders.acknowledge_order, _("Note the vendor's promise"),
          form=fields.PromiseForm),
     Step("order", "close", "close", "order_id", orders.close_order, _("Close the order"),
-         _("What is missing is closed short, with a reason; what is left of the commitment is released."), MAYBE),
+         _("What is missing is closed short, with a reason; what is left of the commitment is released."), MAYBE,
+         needs_reason=lambda order: any(row.paid < row.ordered for row in line_progress(order).values())),
     Step("order", "cancel", "cancel", "order_id", orders.cancel_order, _("Cancel the order"),
          _("The commitment is released. This cannot be undone."), REASON, "danger"),
     # delivery
@@ -179,7 +194,8 @@ STEPS: tuple[Step, ...] = (
          tone="danger"),
     # rma
     Step("rma", "file", "file_rma", "rma_id", rmas.file_rma, _("File with the vendor"),
-         _("The evidence is locked. A denied claim is filed again with a reason."), MAYBE, "primary"),
+         _("The evidence is locked. A denied claim is filed again with a reason."), MAYBE, "primary",
+         needs_reason=lambda rma: rma.status == RmaStatus.DENIED),
     Step("rma", "authorise", "authorise_rma", "rma_id", rmas.authorise_rma, _("Vendor authorised it"),
          form=fields.AuthoriseForm),
     Step("rma", "deny", "deny_rma", "rma_id", rmas.deny_rma, _("Vendor denied it"), form=REASON, tone="danger"),

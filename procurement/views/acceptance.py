@@ -21,6 +21,7 @@ from procurement.services import acceptance as service
 from procurement.states import GONE_ASSET, AssetStatus
 from procurement.views.burn_in import the_delivery
 from procurement.views.common import buttons, visible
+from procurement.waiting import next_people
 
 
 def acceptance_propose(request: SignedInRequest, pk: int) -> HttpResponse:
@@ -81,6 +82,7 @@ def acceptance_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             for row in acceptance.evidence_index
         ],
         "certificates": acceptance.certificates.select_related("file", "job"),
+        "next": next_people(acceptance),
         "steps": buttons(request.user, "acceptance", acceptance),
         "trail": trail(acceptance)[:40],
     }

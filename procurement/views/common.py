@@ -54,7 +54,7 @@ def buttons(user: User, noun: str, obj: Any) -> list[dict[str, Any]]:
             "step": step,
             "id": f"{noun}-{obj.pk}-{step.action}",
             "url": reverse("procurement-step", args=[noun, obj.pk, step.action]),
-            "form": step.form(auto_id=f"{noun}-{obj.pk}-{step.action}-%s") if step.form else None,
+            "form": step.form_for(obj, auto_id=f"{noun}-{obj.pk}-{step.action}-%s"),
             "version": getattr(obj, "version", ""),
         }
         for step in steps_for(user, noun, obj)
@@ -87,7 +87,7 @@ def take_step(request: SignedInRequest, noun: str, pk: int, action: str) -> Http
         raise Http404
     obj = visible(request.user, noun, pk)
     # An empty body is an answer too where every field is optional.
-    form = step.form(request.POST if request.method == "POST" else None) if step.form else None
+    form = step.form_for(obj, request.POST if request.method == "POST" else None)
     if request.method != "POST":
         return _step_page(request, step, obj, form)
     if form is not None and not form.is_valid():

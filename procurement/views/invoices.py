@@ -22,6 +22,7 @@ from procurement.selectors.invoices import matched_lines
 from procurement.services import invoices
 from procurement.views.common import PAGE, buttons, visible
 from procurement.views.orders import lines_page
+from procurement.waiting import next_people
 
 
 @require_safe
@@ -84,6 +85,7 @@ def invoice_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "lines": matched_lines(invoice),
         "totals": invoice.totals(),
         "steps": buttons(request.user, "invoice", invoice),
+        "next": next_people(invoice),
         "trail": trail(invoice)[:40],
     }
     return render(request, "procurement/invoice_detail.html", context)

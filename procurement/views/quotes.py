@@ -41,7 +41,7 @@ def quote_create(request: SignedInRequest, pk: int) -> HttpResponse:
     lines = LineForms(
         data, prefix="lines", form_kwargs={"rfq": rfq},
         initial=[
-            {"rfq_line": line.position, "kind": "accelerator", "quantity": None,
+            {"rfq_line": line.position, "kind": "accelerator", "quantity": line.accelerators,
              "accelerators_per_item": 1, "serialised": True, "unit": "pcs"}
             for line in asked
         ],

@@ -25,6 +25,7 @@ from procurement.selectors.comparison import COMPARED, compare
 from procurement.services import awards, rfqs
 from procurement.states import AwardStatus, QuoteStatus, RfqStatus
 from procurement.views.common import PAGE, ask_over, buttons, version_of, visible
+from procurement.waiting import next_people
 
 
 @require_safe
@@ -57,7 +58,7 @@ def rfq_create(request: SignedInRequest) -> HttpResponse:
     if not has_role_anywhere(request.user, Role.PROCUREMENT):
         raise Http404
     asked = [int(pk) for pk in request.GET.getlist("request") if pk.isdecimal()]
-    form = RfqForm(request.POST or None, user=request.user, initial={"requests": asked})
+    form = RfqForm(request.POST or None, user=request.user, asked=asked)
     if request.method == "POST" and form.is_valid():
         try:
             rfq = rfqs.create_rfq(by=request.user, **form.service_arguments())
@@ -89,7 +90,7 @@ def _form(request: SignedInRequest, form: RfqForm, rfq: Rfq | None = None) -> Ht
     return render(
         request,
         "procurement/rfq_form.html",
-        {"form": form, "rfq": rfq},
+        {"form": form, "rfq": rfq, "may_add_vendor": policies.can_keep_vendors(request.user)},
         status=422 if request.method == "POST" else 200,
     )
 
@@ -108,6 +109,7 @@ def rfq_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         .select_related("proposed_by", "decided_by", "rfq")
         .first()
     )
+    may_record = policies.can(request.user, "record_quote", rfq)
     facts = award_facts(award) if award is not None and may_read else None
     award_steps = buttons(request.user, "award", award) if award and may_read else []
     context: dict[str, Any] = {
@@ -118,18 +120,25 @@ def rfq_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "answered": {quote.vendor_id for quote in quotes},
         "quotes": [(quote, quote.totals() if may_read else None) for quote in quotes],
         "may_read": may_read,
-        "may_quote": policies.can(request.user, "record_quote", rfq),
+        "may_quote": may_record and rfq.status == RfqStatus.OPEN and not rfq.is_due,
+        "may_keep_late": may_record and (rfq.status != RfqStatus.OPEN or rfq.is_due),
         "may_edit": policies.can(request.user, "edit", rfq),
         "may_compare": may_read and bool(quotes),
         "award": award,
         "award_facts": facts,
+        "award_next": next_people(award) if award and may_read else None,
         "award_steps": ask_over(
             award_steps, facts is not None and facts.is_beyond, "procurement/_award.html"
         ),
         "orders": rfq.awards.none() if award is None else award.orders.select_related("vendor"),
         "openings": rfq.openings.select_related("person"),
         "openers": PurchasingPolicy.current().openers if rfq.sealed else 1,
-        "steps": buttons(request.user, "rfq", rfq),
+        # Sealed bids stay open until the deadline: closing is offered when it can be done.
+        "steps": [
+            row
+            for row in buttons(request.user, "rfq", rfq)
+            if row["step"].action != "close" or not rfq.sealed or rfq.is_due
+        ],
         "trail": trail(rfq, *([award] if award else []))[:60],
     }
     return render(request, "procurement/rfq_detail.html", context)

@@ -36,7 +36,7 @@ PEOPLE: tuple[tuple[str, str, str, tuple[tuple[Role, str | None], ...], str], ..
         "Chen Jing 陈静",
         "",
         ((Role.APPROVER, None),),
-        "CTO: approves against budgets",
+        "CTO: approves requests and awards, signs acceptances",
     ),
     (
         "he@demo.example",
@@ -47,7 +47,13 @@ PEOPLE: tuple[tuple[str, str, str, tuple[tuple[Role, str | None], ...], str], ..
     ),
     ("wu@demo.example", "Wu Tong 吴桐", "", ((Role.PROCUREMENT, None),), "buys: RFQ, award, order"),
     ("zhao@demo.example", "Zhao Rui 赵睿", "", ((Role.OPERATIONS, None),), "receives and burns in"),
-    ("gao@demo.example", "Gao Lan 高岚", "", ((Role.OPERATIONS, None),), "signs the acceptance"),
+    (
+        "gao@demo.example",
+        "Gao Lan 高岚",
+        "",
+        ((Role.OPERATIONS, None),),
+        "second operator: proposes acceptance",
+    ),
     ("sun@demo.example", "Sun Wei 孙薇", "", ((Role.AUDITOR, None),), "reads everything"),
     (
         "admin@demo.example",
