@@ -9,7 +9,9 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
+from rest_framework.exceptions import ParseError
 from rest_framework.pagination import PageNumberPagination
+from rest_framework.parsers import JSONParser
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -24,6 +26,25 @@ from core.messages import msg
 from core.models import IdempotencyKey
 
 
+class StrictJSONParser(JSONParser):
+    """JSON that every store can keep: not nested beyond what can be read, no half characters, no NUL."""
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        try:
+            data = super().parse(stream, media_type, parser_context)
+            text = json.dumps(data, ensure_ascii=False)
+            text.encode()
+        except RecursionError:
+            raise ParseError(gettext("The JSON is nested too deeply")) from None
+        except UnicodeEncodeError:
+            raise ParseError(
+                gettext("The JSON holds half of a character (a lone surrogate)")
+            ) from None
+        if "\\u0000" in text:
+            raise ParseError(gettext("The JSON holds a NUL character"))
+        return data
+
+
 class Pagination(PageNumberPagination):
     """Fifty rows a page; at most 500 when asked."""
 
@@ -34,6 +55,8 @@ class Pagination(PageNumberPagination):
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Domain errors keep their status and code; input errors name field, value and limit."""
+    if isinstance(exc, OverflowError):  # a date in the year 1 or a number that no column holds
+        exc = ParseError(gettext("A date or number is outside what can be kept"))
     if not isinstance(exc, DomainError):
         return drf_handler(exc, context)
     set_rollback()

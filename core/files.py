@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 import uuid
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
 from django.conf import settings
 from django.core.files.base import ContentFile, File
+from django.core.files.storage import Storage
 from django.http import FileResponse
+from django.utils import timezone
 from django.utils.http import content_disposition_header
 
 from core.errors import InputError
@@ -26,6 +30,7 @@ SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "application/gzip"),
 )
 TEXT = "text/plain"
+SUFFIX = ".bin"  # of every stored file, whatever it holds
 DOCUMENT_TYPES = frozenset({"application/pdf", "image/png", "image/jpeg", "application/zip", TEXT})
 EVIDENCE_TYPES = frozenset({TEXT, "application/gzip", "application/pdf", "image/png", "image/jpeg"})
 MARKUP = (b"<svg", b"<html", b"<!doctype html", b"<script")
@@ -53,15 +58,14 @@ def safe_name(name: str) -> str:
     return cleaned[-200:] or "file"
 
 
-def store_upload(
+def check_upload(
     upload: File[Any],
     *,
-    by: User | None,
     allowed: frozenset[str] = DOCUMENT_TYPES,
     max_bytes: int | None = None,
     field: str = "file",
-) -> StoredFile:
-    """Check and keep an uploaded file. Raises InputError naming field, value and limit."""
+) -> str:
+    """The content type of an upload that may be kept. Raises InputError naming field, value and limit."""
     limit = max_bytes or settings.MAX_UPLOAD_BYTES
     size = upload.size or 0
     if size == 0:
@@ -94,6 +98,19 @@ def store_upload(
             value=content_type,
             limit=", ".join(sorted(allowed)),
         )
+    return content_type
+
+
+def store_upload(
+    upload: File[Any],
+    *,
+    by: User | None,
+    allowed: frozenset[str] = DOCUMENT_TYPES,
+    max_bytes: int | None = None,
+    field: str = "file",
+) -> StoredFile:
+    """Check and keep an uploaded file. Raises InputError naming field, value and limit."""
+    content_type = check_upload(upload, allowed=allowed, max_bytes=max_bytes, field=field)
     digest = hashlib.sha256()
     for chunk in upload.chunks():
         digest.update(chunk)
@@ -101,11 +118,11 @@ def store_upload(
     stored = StoredFile(
         name=safe_name(upload.name or "file"),
         content_type=content_type,
-        size=size,
+        size=upload.size or 0,
         sha256=digest.hexdigest(),
         uploaded_by=by,
     )
-    stored.file.save(f"{uuid.uuid4().hex}.bin", upload, save=False)
+    stored.file.save(f"{uuid.uuid4().hex}{SUFFIX}", upload, save=False)
     stored.save()
     return stored
 
@@ -121,9 +138,34 @@ def store_bytes(
         sha256=hashlib.sha256(content).hexdigest(),
         uploaded_by=by,
     )
-    stored.file.save(f"{uuid.uuid4().hex}.bin", ContentFile(content), save=False)
+    stored.file.save(f"{uuid.uuid4().hex}{SUFFIX}", ContentFile(content), save=False)
     stored.save()
     return stored
+
+
+def sweep_orphans() -> int:
+    """Delete files that no row owns: what a refused upload left behind. Returns how many.
+
+    Files younger than a day may belong to a transaction that is still open.
+    """
+    storage = StoredFile._meta.get_field("file").storage
+    oldest = timezone.now() - timedelta(days=1)
+    gone = 0
+    for folder in _folders(storage, ""):
+        names = [f"{folder}/{name}" if folder else name for name in storage.listdir(folder)[1]]
+        owned = set(StoredFile.objects.filter(file__in=names).values_list("file", flat=True))
+        for name in names:
+            ours = name.endswith(SUFFIX) and name not in owned
+            if ours and storage.get_modified_time(name) < oldest:
+                storage.delete(name)
+                gone += 1
+    return gone
+
+
+def _folders(storage: Storage, folder: str) -> Iterator[str]:
+    yield folder
+    for name in storage.listdir(folder)[0]:
+        yield from _folders(storage, f"{folder}/{name}" if folder else name)
 
 
 def is_intact(stored: StoredFile) -> bool:

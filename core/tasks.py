@@ -5,6 +5,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from core import jobs, outbox
+from core.files import sweep_orphans
 from core.models import Heartbeat
 
 log = structlog.get_logger(__name__)
@@ -28,3 +29,11 @@ def sweep_jobs() -> None:
 def send_outbox() -> None:
     """Mail the digests that are due."""
     outbox.send_due()
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def sweep_files() -> None:
+    """Delete what refused uploads left behind."""
+    count = sweep_orphans()
+    if count:
+        log.info("files.swept", count=count)

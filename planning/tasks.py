@@ -154,6 +154,7 @@ def learn_from_outcomes() -> None:
     learn()
 
 
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
 def escalate_silence() -> int:
     """Tell of steps on which nobody decided in time; end approvals that were not used in time. Harmless to repeat."""
     told = sum(silence.escalate(step_id=pk) for pk in silence.silent_steps())

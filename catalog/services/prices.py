@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from catalog.models import CloudOffer, OfferPrice, PriceImport, PriceRecord
 from catalog.services.price_rows import ADD, COLUMNS, REFUSED, UNCHANGED, Fate, plan
 from core.audit import record
 from core.errors import InputError, StaleData
-from core.files import TEXT, store_upload
+from core.files import TEXT, check_upload, store_upload
 from core.imports import ENCODINGS, MAX_BYTES, EncodingNeeded, Row, Table, read_table
 from core.messages import msg
 from core.models import User
@@ -36,24 +37,26 @@ class Preview:
     choices: Mapping[str, str] | None = None
 
 
-@transaction.atomic
 def start_import(*, target: str, upload: File[Any], encoding: str = "", by: User) -> PriceImport:
-    """Keep an uploaded price file for preview. Raises NotPermitted or InputError; nothing is priced yet."""
+    """Keep an uploaded price file for preview. Raises NotPermitted or InputError; nothing is priced yet.
+
+    The file is read before the transaction: a large one must not keep everybody else from writing.
+    """
     require(policies.can_import_prices(by))
     if target not in PriceImport.Target.values:
         raise InputError(
             "target", msg("%(value)s is no kind of price file", value=target), value=target
         )
-    stored = store_upload(upload, by=by, allowed=ACCEPTED, max_bytes=MAX_BYTES)
-    row = PriceImport(target=target, file=stored, encoding=encoding, created_by=by)
-    try:
-        table = _read(row)
-    except EncodingNeeded:
-        row.save()
-    else:
+    check_upload(upload, allowed=ACCEPTED, max_bytes=MAX_BYTES)
+    row = PriceImport(target=target, encoding=encoding, created_by=by)
+    with contextlib.suppress(EncodingNeeded):
+        table = _table(row, upload.read())
         row.encoding, row.delimiter = table.encoding, table.delimiter
+    upload.seek(0)
+    with transaction.atomic():
+        row.file = store_upload(upload, by=by, allowed=ACCEPTED, max_bytes=MAX_BYTES)
         row.save()
-    record("price_import.started", on=row, by=by, target=target, sha256=stored.sha256)
+        record("price_import.started", on=row, by=by, target=target, sha256=row.file.sha256)
     return row
 
 
@@ -133,15 +136,19 @@ def add_price(
 
 
 def _read(row: PriceImport) -> Table:
-    columns, required = COLUMNS[PriceImport.Target(row.target)]
     with row.file.file.open("rb") as content:
-        return read_table(
-            content.read(),
-            columns=columns,
-            required=required,
-            encoding="" if row.encoding == "xlsx" else row.encoding,
-            delimiter=row.delimiter,
-        )
+        return _table(row, content.read())
+
+
+def _table(row: PriceImport, content: bytes) -> Table:
+    columns, required = COLUMNS[PriceImport.Target(row.target)]
+    return read_table(
+        content,
+        columns=columns,
+        required=required,
+        encoding="" if row.encoding == "xlsx" else row.encoding,
+        delimiter=row.delimiter,
+    )
 
 
 def _counts(fates: list[Fate]) -> dict[str, int]:

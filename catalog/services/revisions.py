@@ -107,12 +107,12 @@ def correct(
         raise StaleData(changes={"revision": (str(seen), str(current.number))})
     if not reason.strip():
         raise InputError("reason", msg("A correction needs a reason"), value=reason)
-    changed = {k: v for k, v in changes.items() if getattr(current, k) != v}
-    for name in changed:
+    for name, value in changes.items():
         if name not in subject.correctable:
             raise InputError(
-                name, msg("%(field)s cannot be corrected here", field=name), value=changed[name]
+                name, msg("%(field)s cannot be corrected here", field=name), value=value
             )
+    changed = {k: v for k, v in changes.items() if getattr(current, k) != v}
     if not changed:
         raise InputError("changes", msg("No figure differs from the current one"))
     _check_values(subject, changed)

@@ -36,6 +36,7 @@ from core.http import SignedInRequest
 from core.organisation import today
 from core.policies import require
 from core.templatetags.ui import said
+from core.whole import whole
 
 ROWS_SHOWN = 500
 
@@ -210,7 +211,7 @@ def price_import_encoding(request: SignedInRequest, pk: int) -> HttpResponse:
 def price_import_apply(request: SignedInRequest, pk: int) -> HttpResponse:
     get_object_or_404(PriceImport, pk=pk)
     seen = request.POST.get("version", "")
-    row = prices.apply_import(pk=pk, by=request.user, seen=int(seen) if seen.isdigit() else None)
+    row = prices.apply_import(pk=pk, by=request.user, seen=whole(seen))
     added = row.counts.get(ADD, 0)
     messages.success(
         request,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from django.db import transaction
 from core import jobs
 from core.audit import in_batch, record
 from core.errors import DomainError, InputError, NotPermitted
-from core.files import TEXT, store_upload
+from core.files import TEXT, check_upload, store_upload
 from core.imports import ENCODINGS, MAX_BYTES, EncodingNeeded, Row, Table, parse_date, read_table
 from core.jobs import Progress
 from core.messages import Message, msg
@@ -78,21 +79,23 @@ def _own(pk: int, by: User) -> RequestImport:
     return row
 
 
-@transaction.atomic
 def start_import(*, upload: File[Any], encoding: str = "", by: User) -> RequestImport:
-    """Keep an uploaded table for preview; nothing is filed yet. Raises NotPermitted or InputError."""
+    """Keep an uploaded table for preview; nothing is filed yet. Raises NotPermitted or InputError.
+
+    The file is read before the transaction: a large one must not keep everybody else from writing.
+    """
     if not may_import(by):
         raise NotPermitted()
-    stored = store_upload(upload, by=by, allowed=ACCEPTED, max_bytes=MAX_BYTES)
-    row = RequestImport(file=stored, encoding=encoding, created_by=by)
-    try:
-        table = _read(row)
-    except EncodingNeeded:
-        row.save()
-    else:
+    check_upload(upload, allowed=ACCEPTED, max_bytes=MAX_BYTES)
+    row = RequestImport(encoding=encoding, created_by=by)
+    with contextlib.suppress(EncodingNeeded):
+        table = _table(row, upload.read())
         row.encoding, row.delimiter = table.encoding, table.delimiter
+    upload.seek(0)
+    with transaction.atomic():
+        row.file = store_upload(upload, by=by, allowed=ACCEPTED, max_bytes=MAX_BYTES)
         row.save()
-    record("request_import.started", on=row, by=by, sha256=stored.sha256)
+        record("request_import.started", on=row, by=by, sha256=row.file.sha256)
     return row
 
 
@@ -123,13 +126,17 @@ def preview(row: RequestImport, by: User) -> Preview:
 
 def _read(row: RequestImport) -> Table:
     with row.file.file.open("rb") as content:
-        table = read_table(
-            content.read(),
-            columns=COLUMNS,
-            required=REQUIRED,
-            encoding="" if row.encoding == "xlsx" else row.encoding,
-            delimiter=row.delimiter,
-        )
+        return _table(row, content.read())
+
+
+def _table(row: RequestImport, content: bytes) -> Table:
+    table = read_table(
+        content,
+        columns=COLUMNS,
+        required=REQUIRED,
+        encoding="" if row.encoding == "xlsx" else row.encoding,
+        delimiter=row.delimiter,
+    )
     if len(table.rows) > MAX_IMPORT:
         raise InputError(
             "file", msg("The file has more than %(limit)s rows; split it", limit=MAX_IMPORT),

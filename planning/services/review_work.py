@@ -20,6 +20,7 @@ from core.outbox import notify
 from core.policies import require
 from core.roles import Role, has_role
 from core.transitions import advance, check_version, lock
+from core.whole import whole
 from planning import review_policies
 from planning.models.requests import CapacityRequest
 from planning.models.review_work import ReviewAction, TeamPlan
@@ -87,9 +88,7 @@ def end_action(
     check_version(action, seen_version)
     if reference.strip():
         number = reference.strip().upper().removeprefix("R-").lstrip("0")
-        found = CapacityRequest.objects.visible_to(by).filter(
-            number=int(number) if number.isdigit() else 0
-        )
+        found = CapacityRequest.objects.visible_to(by).filter(number=whole(number) or 0)
         action.request = found.first()
         if action.request is None:
             raise InputError(

@@ -16,6 +16,7 @@ from core.errors import DomainError, InputError
 from core.messages import Message, msg
 from core.models import Team
 from core.organisation import organisation
+from core.whole import whole
 from planning.models.requests import CapacityRequest
 from planning.models.telemetry import (
     BillLine,
@@ -398,7 +399,7 @@ def store_bill(row: Ingestion, text: TextSource, reading: Reading) -> None:
             BillLine(
                 source=source, key=line.key, day=line.day, amount=line.amount, currency=line.currency,
                 service=line.service, usage=line.usage, quantity=line.quantity, team=team,
-                request_number=int(number) if number.isdigit() else None,
+                request_number=whole(number),
             )
         )  # fmt: skip
     numbers = {line.request_number for line in new if line.request_number}

@@ -227,6 +227,10 @@ def problems(
 
     `model_given`: the model's shape comes from elsewhere, and must not be told here too.
     """
+    if not isinstance(data, Mapping):
+        raise InputError(
+            "workload", msg("The workload is a set of named values"), value=str(data)[:100]
+        )
     fields = FIELDS[kind]
     clean: dict[str, Any] = {}
     errors: list[InputError] = []

@@ -15,6 +15,7 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.organisation import organisation, quarter_at, today
 from core.policies import require
+from core.whole import whole
 from planning import policies
 from planning.forms.approvals import (
     DecisionForm,
@@ -190,7 +191,7 @@ def policy_edit(request: SignedInRequest) -> HttpResponse:
                     options={name: form.cleaned_data[name] for name in OPTIONS},
                     note=form.cleaned_data["note"],
                     by=request.user,
-                    seen=int(seen) if seen.isdecimal() else None,
+                    seen=whole(seen),
                 )
             except InputError as error:
                 refuse(form, error)

@@ -18,6 +18,7 @@ from core.exports import Column, export_response
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.policies import require
+from core.whole import whole, wholes
 from planning.filters import RequestFilter
 from planning.forms.bulk import RequestImportForm, SaveFilterForm
 from planning.models import CapacityRequest, RequestImport, SavedFilter
@@ -132,7 +133,7 @@ def import_apply(request: SignedInRequest, pk: int) -> HttpResponse:
             pk=pk,
             by=request.user,
             all_or_nothing=request.POST.get("all_or_nothing") == "on",
-            seen=int(seen) if seen.isdecimal() else None,
+            seen=whole(seen),
         )
     except InputError as error:
         messages.error(request, error.message.render(_))
@@ -159,7 +160,7 @@ def import_discard(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def bulk_step(request: SignedInRequest) -> HttpResponse:
     """Submit or withdraw the marked requests, and say what became of each."""
-    ids = [int(raw) for raw in request.POST.getlist("request") if raw.isdecimal()]
+    ids = wholes(request.POST.getlist("request"))
     try:
         outcomes = bulk.step_many(
             action=request.POST.get("action", ""),
@@ -180,7 +181,7 @@ def bulk_approve(request: SignedInRequest) -> HttpResponse:
     seen = []
     for raw in request.POST.getlist("step"):
         number, _sign, digest = raw.partition(":")
-        if number.isdecimal() and digest:
+        if whole(number) is not None and digest:
             seen.append((int(number), digest))
     try:
         outcomes = bulk.approve_many(

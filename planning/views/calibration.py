@@ -18,6 +18,7 @@ from core.errors import DomainError
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.templatetags.ui import percent, significant
+from core.whole import whole
 from planning import telemetry_policies as may
 from planning.forms.calibration import OutcomeForm
 from planning.models.calibration import CalibrationVersion, MeasuredOutcome, OutcomeKind
@@ -156,10 +157,7 @@ def calibration_learn(request: SignedInRequest) -> HttpResponse:
 def calibration_choose(request: SignedInRequest) -> HttpResponse:
     """A version by its number, or the published efficiencies when the field is empty."""
     text = request.POST.get("number", "")
-    if (
-        text
-        and not CalibrationVersion.objects.filter(number=text if text.isdigit() else 0).exists()
-    ):
+    if text and not CalibrationVersion.objects.filter(number=whole(text) or 0).exists():
         raise Http404
     calibration.choose_version(number=int(text) if text else None, by=request.user)
     return redirect("calibration")

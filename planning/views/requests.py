@@ -23,6 +23,7 @@ from core.errors import DomainError, InputError, StaleData
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.organisation import quarter_at, today
+from core.whole import whole
 from planning import policies, tables
 from planning.filters import RequestFilter
 from planning.forms.bulk import SaveFilterForm
@@ -306,7 +307,7 @@ def request_check(request: SignedInRequest, kind: str) -> HttpResponse:
 def seen_version(request: SignedInRequest) -> int | None:
     """The version of the request that the page was drawn from."""
     raw = request.POST.get("version", "")
-    return int(raw) if raw.isdecimal() else None
+    return whole(raw)
 
 
 CALLS: dict[str, Callable[..., CapacityRequest]] = {
@@ -376,7 +377,7 @@ def request_plan(request: SignedInRequest, pk: int) -> HttpResponse:
     """Choose one plan of a study of this request."""
     found = visible(request, pk)
     study = request.POST.get("study", "")
-    if not study.isdecimal() or not found.revisions.filter(studies=int(study)).exists():
+    if not found.revisions.filter(studies=whole(study) or 0).exists():
         raise Http404
     plans.choose_plan(
         revision_id=found.current.pk,

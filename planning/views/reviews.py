@@ -14,6 +14,7 @@ from core import jobs
 from core.audit import trail
 from core.files import download
 from core.http import SignedInRequest
+from core.whole import whole
 from planning.forms.review_work import ActionForm, MoveForm
 from planning.forms.reviews import CloseForm, FreezeForm
 from planning.models.reviews import ReviewReport, ReviewSnapshot
@@ -139,7 +140,7 @@ def review_open(request: SignedInRequest, pk: int) -> HttpResponse:
     reviews.open_session(
         review_id=review.pk,
         by=request.user,
-        seen_version=int(version) if version.isdigit() else None,
+        seen_version=whole(version),
     )
     return redirect(review)
 

@@ -13,6 +13,7 @@ from core.errors import InputError
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.policies import require
+from core.whole import whole
 from planning import policies, tables
 from planning.forms.sites import SiteForm
 from planning.models import Site
@@ -54,7 +55,7 @@ def _form(request: SignedInRequest, site: Site | None) -> HttpResponse:
             saved = save_site(
                 by=request.user,
                 site_id=None if site is None else site.pk,
-                version=int(raw) if raw.isdecimal() else None,
+                version=whole(raw),
                 name=data.pop("name"),
                 **data,
             )

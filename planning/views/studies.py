@@ -18,6 +18,7 @@ from core.errors import InputError
 from core.files import download
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.whole import whole
 from planning import policies, study_changes, study_charts, study_funnel, study_orders, study_tables
 from planning.forms.studies import WhatIfForm
 from planning.models import CapacityRequest, Study
@@ -178,7 +179,7 @@ def study_choose(request: SignedInRequest, pk: int) -> HttpResponse:
         study_id=study.pk,
         plan_key=request.POST.get("plan_key", ""),
         by=request.user,
-        version=int(raw) if raw.isdecimal() else None,
+        version=whole(raw),
     )
     messages.success(request, _("The plan was chosen."))
     return redirect(study.revision.request)

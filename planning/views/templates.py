@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import DomainError, InputError
 from core.http import SignedInRequest
+from core.whole import wholes
 from planning import policies
 from planning.forms.templates import SplitForm, TemplateForm, TemplateUseForm
 from planning.models import CapacityRequest, RequestTemplate
@@ -113,7 +114,7 @@ def request_split(request: SignedInRequest, pk: int) -> HttpResponse:
 @require_POST
 def request_merge(request: SignedInRequest) -> HttpResponse:
     """Drafts that were marked in the list into one."""
-    ids = [int(raw) for raw in request.POST.getlist("request") if raw.isdecimal()]
+    ids = wholes(request.POST.getlist("request"))
     if CapacityRequest.objects.visible_to(request.user).filter(pk__in=ids).count() != len(set(ids)):
         raise Http404
     try:

@@ -21,6 +21,7 @@ from core.errors import DomainError
 from core.exports import Column, export_response
 from core.http import SignedInRequest
 from core.organisation import today
+from core.whole import wholes
 from procurement.asset_labels import MAX_LABELS, render_labels
 from procurement.filters import AssetFilter
 from procurement.forms.fields import InstallForm
@@ -173,7 +174,7 @@ def asset_failures(request: SignedInRequest) -> HttpResponse:
 def asset_place(request: SignedInRequest) -> HttpResponse:
     """Put the chosen units in a place: those just received are installed, those installed are moved. All or none."""
     form = InstallForm(request.POST)
-    ids = {int(value) for value in request.POST.getlist("units") if value.isdecimal()}
+    ids = set(wholes(request.POST.getlist("units")))
     chosen = Asset.objects.visible_to(request.user).filter(pk__in=ids)
     if not form.is_valid() or not chosen:
         messages.error(request, _("Choose units and say at which site they are."))

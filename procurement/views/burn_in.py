@@ -17,6 +17,7 @@ from core.audit import trail
 from core.errors import DomainError
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.whole import wholes
 from procurement import policies
 from procurement.forms.fields import OptionalReasonForm
 from procurement.forms.proving import FindingForm, StartForm
@@ -109,7 +110,7 @@ def _board(
 
 
 def _chosen(request: SignedInRequest) -> list[int]:
-    return [int(value) for value in request.POST.getlist("units") if value.isdecimal()]
+    return wholes(request.POST.getlist("units"))
 
 
 @require_POST

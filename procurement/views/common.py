@@ -16,6 +16,7 @@ from core.http import SignedInRequest
 from core.messages import msg
 from core.models import User
 from core.templatetags.ui import said
+from core.whole import whole
 from procurement.forms.steps import BY_NAME, MODELS, Step, steps_for
 from procurement.models import Asset, Award, Delivery, OrderRevision, PurchaseOrder
 from procurement.selectors.award_facts import award_facts
@@ -44,7 +45,7 @@ def sees_proof(user: User, asset: Asset) -> bool:
 def version_of(request: SignedInRequest) -> int | None:
     """The version the page was drawn with."""
     raw = request.POST.get("version", "")
-    return int(raw) if raw.isdecimal() else None
+    return whole(raw)
 
 
 def buttons(user: User, noun: str, obj: Any) -> list[dict[str, Any]]:

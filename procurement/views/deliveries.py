@@ -16,6 +16,7 @@ from core.audit import trail
 from core.errors import DomainError, InputError
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.whole import whole
 from procurement import policies
 from procurement.filters import DeliveryFilter
 from procurement.forms.receiving import AnnounceForm, ReceiveForm
@@ -122,7 +123,7 @@ def _receive_form(
     policies.require_action(request.user, "receive", order)
     announced = request.GET.get("delivery", "")
     delivery = None
-    if announced.isdecimal():
+    if whole(announced) is not None:
         delivery = get_object_or_404(Delivery.objects.filter(order=order), pk=int(announced))
     form = ReceiveForm(request.POST or None, order=order, delivery=delivery)
     return order, delivery, form

@@ -17,6 +17,7 @@ from core.errors import InputError
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.roles import Role, has_role_anywhere
+from core.whole import wholes
 from procurement import policies
 from procurement.forms.rfqs import AwardForm, RfqForm
 from procurement.models import PurchasingPolicy, Rfq
@@ -57,7 +58,7 @@ def rfq_create(request: SignedInRequest) -> HttpResponse:
     """From approved requests; `?request=` preselects one."""
     if not has_role_anywhere(request.user, Role.PROCUREMENT):
         raise Http404
-    asked = [int(pk) for pk in request.GET.getlist("request") if pk.isdecimal()]
+    asked = wholes(request.GET.getlist("request"))
     form = RfqForm(request.POST or None, user=request.user, asked=asked)
     if request.method == "POST" and form.is_valid():
         try:

@@ -18,6 +18,7 @@ from core.audit import trail
 from core.errors import InputError
 from core.http import SignedInRequest
 from core.organisation import today
+from core.whole import wholes
 from procurement import policies
 from procurement.filters import RmaFilter
 from procurement.models import EvidenceFile, Rma
@@ -103,7 +104,7 @@ def _path(rma: Rma) -> list[dict[str, Any]]:
 def rma_evidence(request: SignedInRequest, pk: int) -> HttpResponse:
     """Attach files of the unit's delivery to a draft."""
     visible(request.user, "rma", pk)
-    ids = [int(value) for value in request.POST.getlist("evidence") if value.isdecimal()]
+    ids = wholes(request.POST.getlist("evidence"))
     try:
         rmas.attach_evidence(rma_id=pk, evidence_ids=ids, by=request.user)
     except InputError as error:

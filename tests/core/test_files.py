@@ -1,10 +1,15 @@
 """Uploads are typed by content and served as attachments."""
 
+import contextlib
+import os
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
 
 from core.errors import InputError
-from core.files import download, is_intact, safe_name, store_upload
+from core.files import download, is_intact, safe_name, store_bytes, store_upload, sweep_orphans
+from core.messages import msg
 
 pytestmark = pytest.mark.django_db
 PDF = b"%PDF-1.7\n%%EOF\n"
@@ -65,3 +70,19 @@ def test_a_changed_byte_on_disk_is_noticed():
     with open(stored.file.path, "wb") as raw:
         raw.write(b"GPU 0: KO\n")
     assert not is_intact(stored)
+
+
+def test_files_that_no_row_owns_go_after_a_day(settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path
+    kept = store_bytes(b"kept", name="a.txt", content_type="text/plain")
+    with contextlib.suppress(InputError), transaction.atomic():
+        orphan = store_bytes(b"orphan", name="b.txt", content_type="text/plain").file.name
+        raise InputError("file", msg("refused"))
+    storage = kept.file.storage
+    assert storage.exists(orphan)
+    assert sweep_orphans() == 0, "it may belong to a transaction that is still open"
+    for name in (kept.file.name, orphan):
+        os.utime(storage.path(name), (0, 0))
+    assert sweep_orphans() == 1
+    assert storage.exists(kept.file.name)
+    assert not storage.exists(orphan)

@@ -1,0 +1,36 @@
+"""Bodies and numbers that no honest client sends: a clear refusal, never a defect."""
+
+import pytest
+from django.urls import reverse
+
+from core.whole import whole, wholes
+
+pytestmark = pytest.mark.django_db
+DEEP = b'{"a":' * 3000 + b"1" + b"}" * 3000
+
+
+@pytest.fixture
+def api(client, organisation, make_user):
+    client.force_login(make_user(name="Ada Chen"))
+    return client
+
+
+@pytest.mark.parametrize(
+    "body", [DEEP, b"[" * 100_000, b'{"a": "\\ud800"}', b'{"a": "\\u0000"}', b"{"]
+)
+def test_json_that_cannot_be_kept_is_refused(api, body):
+    answer = api.post(reverse("api-requests"), body, content_type="application/json")
+    assert answer.status_code == 400
+    assert answer.json()["detail"]
+
+
+@pytest.mark.parametrize("raw", ["", "-1", "1.0", "²", "٣", "9" * 19, "9" * 5000, " 1"])
+def test_what_is_no_whole_number_is_none(raw):
+    assert whole(raw) is None
+    assert wholes([raw, "7"]) == [7]
+
+
+def test_the_description_of_the_api_is_for_those_who_signed_in(client, api):
+    assert api.get(reverse("api-schema")).status_code == 200
+    api.logout()
+    assert client.get(reverse("api-schema")).status_code in {401, 403}
