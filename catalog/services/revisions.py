@@ -108,11 +108,11 @@ def correct(
     if not reason.strip():
         raise InputError("reason", msg("A correction needs a reason"), value=reason)
     for name, value in changes.items():
-        if name not in subject.correctable:
+        if name not in subject.correctable and getattr(current, name, None) != value:
             raise InputError(
                 name, msg("%(field)s cannot be corrected here", field=name), value=value
             )
-    changed = {k: v for k, v in changes.items() if getattr(current, k) != v}
+    changed = {k: v for k, v in changes.items() if getattr(current, k, None) != v}
     if not changed:
         raise InputError("changes", msg("No figure differs from the current one"))
     _check_values(subject, changed)
