@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from catalog.labels import source_words
 from catalog.models import Confidence
 
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4")
@@ -110,9 +111,9 @@ def source(row: Any) -> SafeString:
     if row.source_url:
         return format_html(
             '<a href="{}" rel="noopener noreferrer">{}</a> <small>{}</small>',
-            row.source_url, row.source, dated,
+            row.source_url, source_words(row.source), dated,
         )  # fmt: skip
-    return format_html("{} <small>{}</small>", row.source, dated)
+    return format_html("{} <small>{}</small>", source_words(row.source), dated)
 
 
 def corrected() -> SafeString:

@@ -56,6 +56,32 @@ TCO_LABELS: dict[str, Promise | str] = {
 }
 
 
+# Sources that are descriptions, not names: of exchange rates, street prices and cost defaults.
+SOURCES: dict[str, Promise | str] = {
+    "ECB euro reference rates, 31 December 2024 (recalled), crossed over the euro": _(
+        "ECB euro reference rates, 31 December 2024 (recalled), crossed over the euro"
+    ),
+    "ECB euro reference rates, 31 December 2024 (recalled)": _(
+        "ECB euro reference rates, 31 December 2024 (recalled)"
+    ),
+    "Dollar peg of the dirham (recalled)": _("Dollar peg of the dirham (recalled)"),
+    "Year-end 2024 market rate (recalled)": _("Year-end 2024 market rate (recalled)"),
+    "Prices a buyer in China gave, about 2025, per card": _(
+        "Prices a buyer in China gave, about 2025, per card"
+    ),
+    "model card": _("model card"),
+    "vendor briefs": _("vendor briefs"),
+    "Chinese channel reports": _("Chinese channel reports"),
+    "Chinese channel prices by kW": _("Chinese channel prices by kW"),
+    "Chinese clouds": _("Chinese clouds"),
+}
+
+
+def source_words(source: str) -> str:
+    """A source in the reader's language where it is a description; names of documents and sites stay as they are."""
+    return str(SOURCES.get(source, source))
+
+
 def tco_label(key: str) -> str:
     """The name of a cost default in the reader's language; the key itself when it has none."""
     return str(TCO_LABELS.get(key, key))

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from catalog import display, filters, selectors
-from catalog.labels import tco_label
+from catalog.labels import source_words, tco_label
 from core.exports import Column
 from core.models import ExchangeRate
 
@@ -254,7 +254,7 @@ OFFERS = Listing(
         ),
         Shown(gettext_lazy("Per instance-hour"), lambda row: _money(row.amount, row.currency), "num"),
         Shown(gettext_lazy("As of"), lambda row: row.dated, sort="date"),
-        Shown(gettext_lazy("Source"), lambda row: row.source, "wrap"),
+        Shown(gettext_lazy("Source"), lambda row: source_words(row.source), "wrap"),
     ),
     (
         Column("cloud", lambda row: row.offer.cloud),
@@ -290,7 +290,7 @@ HARDWARE = Listing(
         Shown(gettext_lazy("Tax included"), lambda row: display.yes_no(row.tax_included)),
         Shown(gettext_lazy("As of"), lambda row: row.dated),
         Shown(gettext_lazy("Confidence"), display.confidence),
-        Shown(gettext_lazy("Source"), lambda row: row.source, "wrap"),
+        Shown(gettext_lazy("Source"), lambda row: source_words(row.source), "wrap"),
     ),
     (
         Column("item", lambda row: (row.platform or row.accelerator).slug),
@@ -362,7 +362,7 @@ TCO = Listing(
         Shown(gettext_lazy("Unit"), lambda row: "" if row.unit == "1" else row.unit),
         Shown(gettext_lazy("As of"), lambda row: row.current.dated, "nowrap"),
         Shown(gettext_lazy("Confidence"), lambda row: display.confidence(row.current)),
-        Shown(gettext_lazy("Source"), lambda row: row.current.source, "wrap"),
+        Shown(gettext_lazy("Source"), lambda row: source_words(row.current.source), "wrap"),
     ),
     (
         Column("key", lambda row: row.key),
@@ -387,7 +387,7 @@ RATES = Listing(
         Shown(gettext_lazy("One unit of"), lambda row: row.base),
         Shown(gettext_lazy("Costs"), lambda row: f"{display.plain(row.rate, 8)} {row.quote}", "num"),
         Shown(gettext_lazy("As of"), lambda row: f"{row.as_of:%Y-%m-%d}"),
-        Shown(gettext_lazy("Source"), lambda row: row.source, "wrap"),
+        Shown(gettext_lazy("Source"), lambda row: source_words(row.source), "wrap"),
     ),
     (
         Column("base", lambda row: row.base),

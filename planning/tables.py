@@ -21,7 +21,12 @@ from planning.models.requests import LatencyClass, Residence
 from planning.selectors.approvals import Difference
 from planning.selectors.budgets import Balance
 
-_DECLARED = {field.name: field for fields in workloads.FIELDS.values() for field in fields}
+_DECLARED: dict[
+    str, workloads.Field
+] = {}  # a name that several kinds have is called as the first of them calls it
+for _fields in workloads.FIELDS.values():
+    for _field in _fields:
+        _DECLARED.setdefault(_field.name, _field)
 _PLAN = {
     "plan.accelerator_slug": "accelerator_slug", "plan.cards": "cards", "plan.servers": "servers",
     "plan.mode": "mode", "plan.money": "amount",

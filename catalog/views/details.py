@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from catalog import display, figures, policies, selectors, tables
-from catalog.labels import tco_label
+from catalog.labels import source_words, tco_label
 from catalog.models import OfferPrice, PriceRecord
 from catalog.traps import traps_of
 from core.audit import trail
@@ -45,7 +45,8 @@ def _common(
 def _revision(row: Any) -> list[Any]:
     told = row.reason or row.notes or None
     return [
-        row.number, row.get_origin_display(), row.dated, display.confidence(row), row.source, told, row.author,
+        row.number, row.get_origin_display(), row.dated, display.confidence(row),
+        source_words(row.source), told, row.author,
     ]  # fmt: skip
 
 
@@ -75,7 +76,7 @@ def offer_rows(prices: Iterable[OfferPrice]) -> list[list[Any]]:
             f"{display.plain(price.per_accelerator, 4)} {price.currency}",
             price.dated,
             display.confidence(price),
-            price.source,
+            source_words(price.source),
         ]
         for price in prices
     ]
@@ -95,7 +96,7 @@ def hardware_rows(prices: Iterable[PriceRecord]) -> list[list[Any]]:
             display.span_of_money(price.low, price.high, price.currency),
             price.get_condition_display(),
             display.confidence(price),
-            price.source,
+            source_words(price.source),
         ]
         for price in prices
     ]

@@ -12,10 +12,11 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
-from core import labels, policies
+from core import labels, policies, units
 from core.messages import Message
 from core.models import Job, User
 from core.money import CURRENCIES, Money, minor_digits, round_amount
+from core.units import unit_words
 
 register = template.Library()
 
@@ -45,6 +46,9 @@ def said(value: Message | Mapping[str, Any] | None) -> str:
         return ""
     message = value if isinstance(value, Message) else Message.from_json(value)
     return message.render(gettext)
+
+
+register.filter("unit", unit_words)
 
 
 @register.filter
@@ -91,10 +95,10 @@ def exact(value: Decimal | str | int | None) -> str:
 
 @register.filter
 def quantity(value: float | None, unit: str = "") -> str:
-    """A figure in the unit a person would use: `3.35 TB/s`, `600 tokens`, `1.50 T tokens`, `24,000.00 CNY`.
+    """A figure in the unit a person would use: `3.35 TB/s`, `600 tokens`, `1.5 T tokens`, `24,000.00 CNY`.
 
     SI units take a prefix at three significant digits. What is counted (tokens, requests) keeps its digits below a
-    million and has the prefix before the word. A currency is money.
+    million; above, English counts in M, B and T, Chinese in 万 and 亿 (docs/glossary.md). A currency is money.
     """
     if value is None:
         return "–"
@@ -102,17 +106,29 @@ def quantity(value: float | None, unit: str = "") -> str:
         return money(Decimal(str(value)), unit)
     number = float(value)
     if number == 0:
-        return f"0 {unit}".strip()
-    if unit and unit not in SI_UNITS and abs(number) < COUNTED_IN_FULL:
-        text = (
-            number_format(round(number), force_grouping=True)
-            if abs(number) >= 100
-            else significant(number)
-        )
-        return f"{text} {unit}"
+        return f"0 {unit_words(unit)}".strip()
+    if unit and unit not in SI_UNITS:
+        return _counted(number, unit)
     scale, prefix = next(((s, p) for s, p in SI if abs(number) >= s), SI[-1])
-    space = " " if prefix and unit not in SI_UNITS else ""
-    return f"{significant(number / scale)} {prefix}{space}{unit}".strip()
+    return f"{significant(number / scale)} {prefix}{unit}".strip()
+
+
+def _counted(number: float, unit: str) -> str:
+    """What is counted: in full below a million, then in millions and more as the language counts them."""
+    words = unit_words(unit)
+    if abs(number) >= COUNTED_IN_FULL:
+        size, word = units.scale(number)
+        text = f"{plain(significant(number / size))} {word}"
+    elif abs(number) >= 100:
+        text = number_format(round(number), force_grouping=True)
+    else:
+        text = plain(significant(number))
+    return f"{text} {words}"
+
+
+def plain(text: str) -> str:
+    """A written number without zeros that only fill places: 5.00 → 5."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 @register.filter
@@ -149,7 +165,7 @@ def span(seconds: float | timedelta | None, shown: Callable[[float], str] = sign
     if value < 1:
         return f"{shown(value * 1000)} ms"
     if value < 120:
-        return f"{shown(value)} s"
+        return gettext("%(n)s s") % {"n": shown(value)}
     if value < 2 * 3600:
         return gettext("%(n)s min") % {"n": shown(value / 60)}
     if value < 72 * 3600:

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import get_language_info
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -156,8 +155,8 @@ def _briefs(study: Study) -> list[dict[str, Any]]:
         return []
     found = {brief.language: brief for brief in briefs.current_briefs(study)}
     return [
-        {"language": code, "name": get_language_info(code)["name_local"], "brief": found.get(code)}
-        for code, _name in settings.LANGUAGES
+        {"language": code, "name": str(name), "brief": found.get(code)}
+        for code, name in settings.LANGUAGES
     ]
 
 

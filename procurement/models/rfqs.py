@@ -25,7 +25,7 @@ from procurement.states import OPEN_RFQ, PRICES_HIDDEN, RFQ_RULES, RfqStatus
 from procurement.warranty_rules import StartTrigger
 
 TRIGGER_LABELS = {
-    StartTrigger.ORDER: _("Order"),
+    StartTrigger.ORDER: pgettext_lazy("warranty start", "Order"),
     StartTrigger.INVOICE: _("Vendor's invoice"),
     StartTrigger.SHIPMENT: _("Shipment"),
     StartTrigger.DELIVERY: pgettext_lazy("warranty start", "Delivery"),
