@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.utils.translation import gettext
 from rest_framework.exceptions import ParseError
 from rest_framework.pagination import PageNumberPagination
@@ -20,7 +20,7 @@ from rest_framework.views import exception_handler as drf_handler
 from rest_framework.views import set_rollback
 
 from core.audit import record_refusal
-from core.errors import DomainError, InputError, NotPermitted, StaleData
+from core.errors import DomainError, InputError, NotPermitted, StaleData, StoreBusy
 from core.http import api_user
 from core.messages import msg
 from core.models import IdempotencyKey
@@ -55,6 +55,8 @@ class Pagination(PageNumberPagination):
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Domain errors keep their status and code; input errors name field, value and limit."""
+    if isinstance(exc, OperationalError):
+        exc = StoreBusy.behind(exc) or exc
     if isinstance(exc, OverflowError):  # a date in the year 1 or a number that no column holds
         exc = ParseError(gettext("A date or number is outside what can be kept"))
     if not isinstance(exc, DomainError):
@@ -68,7 +70,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         body |= {"field": exc.field, "value": _plain(exc.value), "limit": _plain(exc.limit)}
     if isinstance(exc, StaleData):
         body["changes"] = exc.changes
-    return Response(body, status=exc.status)
+    headers = {"Retry-After": str(exc.retry_after)} if isinstance(exc, StoreBusy) else None
+    return Response(body, status=exc.status, headers=headers)
 
 
 def _plain(value: object) -> Any:

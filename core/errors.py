@@ -19,6 +19,28 @@ class DomainError(Exception):
         return self.message.render()
 
 
+BUSY = ("locked", "deadlock", "lock timeout", "could not obtain lock")
+
+
+class StoreBusy(DomainError):
+    """Another write held the data too long. Nothing was saved; the same step may be tried again."""
+
+    status = 503
+    code = "busy"
+    retry_after = 5  # s
+
+    @classmethod
+    def behind(cls, error: Exception) -> StoreBusy | None:
+        """The refusal that stands for a database error about locks; None for any other error."""
+        if not any(word in str(error).lower() for word in BUSY):
+            return None
+        return cls(
+            msg(
+                "The data is being written by somebody else. Nothing was saved; try again in a moment."
+            )
+        )
+
+
 class InvalidTransition(DomainError):
     """The object is not in a state that allows this step."""
 

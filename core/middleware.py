@@ -7,13 +7,14 @@ from zoneinfo import ZoneInfo
 
 import structlog
 from django.conf import settings
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
 from core.audit import act, record_refusal
-from core.errors import DomainError, InputError, NotPermitted, StaleData
+from core.errors import DomainError, InputError, NotPermitted, StaleData, StoreBusy
 from core.models import Organisation, User
 
 log = structlog.get_logger(__name__)
@@ -70,6 +71,8 @@ class DomainErrorMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, OperationalError):
+            exception = StoreBusy.behind(exception) or exception
         if not isinstance(exception, DomainError):
             return None
         text = exception.message.render(gettext)
@@ -82,7 +85,10 @@ class DomainErrorMiddleware:
             record_refusal(exception, by=user, path=request.path)
         log.info("domain_error", code=exception.code, status=exception.status, text=str(exception))
         if request.path.startswith("/api/"):
-            return JsonResponse({"code": exception.code, "detail": text}, status=exception.status)
+            return _later(
+                JsonResponse({"code": exception.code, "detail": text}, status=exception.status),
+                exception,
+            )
         context = {
             "message": text,
             "code": exception.code,
@@ -93,4 +99,10 @@ class DomainErrorMiddleware:
         template = (
             "core/error_fragment.html" if getattr(request, "htmx", False) else "core/error.html"
         )
-        return render(request, template, context, status=exception.status)
+        return _later(render(request, template, context, status=exception.status), exception)
+
+
+def _later(response: HttpResponse, error: DomainError) -> HttpResponse:
+    if isinstance(error, StoreBusy):
+        response["Retry-After"] = str(error.retry_after)
+    return response
