@@ -156,9 +156,12 @@ def _inverse(rate: ExchangeRate | None) -> Decimal:
     return Decimal(1) if rate is None else Decimal(1) / rate.rate
 
 
-def in_currency(money: Money, currency: str) -> tuple[Money, ExchangeRate]:
-    """`money` in `currency` at today's rate, and the rate."""
-    rate = rate_on(money.currency, currency, today())
+def in_currency(
+    money: Money, currency: str, day: date | None = None, paid: ExchangeRate | None = None
+) -> tuple[Money, ExchangeRate]:
+    """`money` in `currency` at the rate of `day` (today when None), or at what the bank took (`paid`); and the rate."""
+    fits = paid is not None and {paid.base, paid.quote} == {money.currency, currency}
+    rate = paid if paid is not None and fits else rate_on(money.currency, currency, day or today())
     return (money.rounded() if rate.base == rate.quote else money.convert(rate)), rate
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 from django.db import transaction
@@ -11,7 +12,7 @@ from core.audit import record
 from core.errors import DomainError, InputError, NotPermitted
 from core.messages import msg
 from core.models import User
-from core.money import Money, round_amount
+from core.money import ExchangeRate, Money, round_amount
 from core.organisation import quarter_at, today
 from planning import policies
 from planning.models.budgets import Bucket, Budget, EntryKind, LedgerEntry
@@ -198,9 +199,20 @@ def _take_back(
 
 @transaction.atomic
 def post_actual(
-    *, request_id: int, amount: Money, source: str, by: User | None, revision: int = 0
+    *,
+    request_id: int,
+    amount: Money,
+    source: str,
+    by: User | None,
+    revision: int = 0,
+    day: date | None = None,
+    paid: ExchangeRate | None = None,
 ) -> list[LedgerEntry]:
     """Post what was spent (an invoice, a cloud bill): the commitment shrinks by it, so that it counts once.
+
+    `day` is the day of the payment (today when None), `paid` the rate that the bank took; without one the rate of the
+    day holds. What a payment costs more because the rate moved is no more than was ordered: the ceiling is tested at
+    the rate of the order.
 
     Cloud spend without an order draws on the firm reservation. Raises InputError when all actuals together would
     exceed what was ordered by more than the policy's tolerance.
@@ -217,12 +229,13 @@ def post_actual(
     home = budget_for(team=request.team, quarter=quarter_at(), kind=plan.spend_kind)
     budgets, standing = lock_standing(request, buckets, also=[home.pk])
     target = budgets[min((pk for found in standing.values() for pk in found), default=home.pk)]
-    spent, rate = in_currency(amount, target.currency)
+    spent, rate = in_currency(amount, target.currency, day, paid)
+    measured = _at_order_rate(request, amount, target) or spent
     promised, before = _promised(request, buckets, target.currency)
     ceiling = round_amount(
         promised * (1 + policy_of(plan.revision).actual_tolerance), target.currency
     )
-    if before + spent.amount > ceiling:
+    if before + min(spent.amount, measured.amount) > ceiling:
         raise InputError(
             "amount",
             msg(
@@ -251,10 +264,24 @@ def post_actual(
         request=request,
         original=amount,
         rate=rate,
+        day=day,
         by=by,
     )
     record("budget.spent", on=target, by=by, request=request.pk, amount=str(spent), source=source)
     return [entry]
+
+
+def _at_order_rate(request: CapacityRequest, amount: Money, target: Budget) -> Money | None:
+    """`amount` at the rate at which the newest order in its currency was committed; None: no such order."""
+    entry: LedgerEntry | None = (
+        LedgerEntry.objects.filter(
+            request=request, bucket=Bucket.COMMITTED, kind=EntryKind.COMMITTED,
+            original_currency=amount.currency, budget__currency=target.currency,
+        ).order_by("-id").first()
+    )  # fmt: skip
+    if entry is None or amount.currency == target.currency:
+        return None
+    return Money(round_amount(amount.amount * entry.rate, target.currency), target.currency)
 
 
 def _promised(

@@ -42,7 +42,7 @@ from procurement.models import (
 )
 from procurement.models.quotes import LineKind, PriceBreak
 from procurement.selectors.award_facts import award_facts
-from procurement.selectors.awarded import order_rows
+from procurement.selectors.awarded import order_old_rates, order_rows
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.services.quotes import WARRANTY_FIELDS
 from procurement.services.vendors import FIELDS as VENDOR_FIELDS
@@ -300,13 +300,16 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
     against_approved = serializers.SerializerMethodField(
         help_text="By request: approved, ordered with tax, difference; with one order only, null in lists"
     )
+    old_rates = serializers.SerializerMethodField(
+        help_text="Exchange rates it would use today that the rules call old; with one order only, null in lists"
+    )
 
     class Meta:
         model = PurchaseOrder
         fields = [
             *HEAD, "number", "award", "quote", "vendor", "vendor_name", "currency", "tax_mode", "revision",
             "issued_by", "issued_at", "expected_on", "promised_on", "lines", "totals",
-            "against_approved",
+            "against_approved", "old_rates",
         ]  # fmt: skip
 
     def _may_read(self, order: PurchaseOrder) -> bool:
@@ -338,6 +341,12 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         if not self._may_read(order):
             return None
         return totals(order.totals([row.line for row in self._progress(order)]))
+
+    @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
+    def get_old_rates(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:
+        if self.parent is not None or not self._may_read(order):
+            return None
+        return [row.to_json() for row in order_old_rates(order)]
 
     @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
     def get_against_approved(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:
@@ -394,7 +403,8 @@ class InvoiceSerializer(serializers.ModelSerializer[Invoice]):
         model = Invoice
         fields = [
             *HEAD, "order", "vendor", "number", "dated_on", "currency", "tax_mode", "stated_tax",
-            "stated_gross", "exceptions", "override_reason", "matched_by", "approved_by", "paid_at", "lines",
+            "stated_gross", "exceptions", "override_reason", "matched_by", "approved_by", "paid_at", "paid_on",
+            "paid_amount", "paid_rate", "payment_reference", "lines",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))

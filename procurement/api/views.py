@@ -378,6 +378,7 @@ class RfqComparison(APIView):
                 "currency": found.currency,
                 "weights": found.weights,
                 "approved": s.money(found.approved),
+                "old_rates": [row.to_json() for row in found.old_rates],
                 "rows": [
                     row.to_json()
                     | {

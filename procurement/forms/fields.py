@@ -54,6 +54,17 @@ class HigherForm(forms.Form):
     over_reason = text(_("Why more than was approved is right"))
 
 
+class PaymentForm(forms.Form):
+    """A payment as the bank made it."""
+
+    paid_on = day(_("Paid on"))
+    amount = forms.DecimalField(label=_("Amount paid"), max_digits=18, decimal_places=3)
+    rate = forms.DecimalField(
+        label=_("Rate that the bank took"), max_digits=18, decimal_places=8, required=False
+    )
+    reference = forms.CharField(label=_("Bank reference"), max_length=80, required=False)
+
+
 class NoteForm(forms.Form):
     note = text(_("Note"))
 

@@ -9,10 +9,11 @@ from typing import Any
 from django import forms
 from django.db.models import Model
 from django.utils.functional import Promise
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from core.models import User
+from core.organisation import organisation, today
 from procurement import policies
 from procurement.forms import fields
 from procurement.models import (
@@ -65,6 +66,7 @@ class Step:
     versioned: bool = True
     batch: bool = False  # the service takes a list of ids
     shown: bool = True  # as a button on the object's page
+    prepare: Callable[[forms.Form, Any], None] | None = None  # start values and hints
     needs_reason: Callable[[Any], bool] | None = (
         None  # whether `reason`, optional else, is needed now
     )
@@ -74,6 +76,8 @@ class Step:
         if self.form is None:
             return None
         form = self.form(data, **options)
+        if self.prepare is not None:
+            self.prepare(form, obj)
         if self.needs_reason is not None and self.needs_reason(obj):
             form.fields["reason"].required = True
         return form
@@ -94,6 +98,19 @@ def _receive_replacement(
     return rmas.receive_replacement(
         rma_id=rma_id, by=by, unit=UnitEntry(serial, uuid, slot=slot), **rest
     )
+
+
+def _payment(form: forms.Form, invoice: Invoice) -> None:
+    """Today and the invoice's total to start with; of a foreign payment the rate or the reference is asked for."""
+    base = organisation().currency
+    form.initial = {"paid_on": today(), "amount": invoice.gross.amount, **form.initial}
+    form.fields["amount"].label = f"{form.fields['amount'].label} ({invoice.currency})"
+    if invoice.currency == base:
+        del form.fields["rate"]
+        return
+    form.fields["rate"].help_text = gettext(
+        "How many %(base)s for 1 %(currency)s. Without it, give the bank's reference: then the rate of that day holds."
+    ) % {"base": base, "currency": invoice.currency}
 
 
 REASON, MAYBE = fields.ReasonForm, fields.OptionalReasonForm
@@ -189,7 +206,8 @@ STEPS: tuple[Step, ...] = (
          _("Price or tax differences only; never more than was accepted."), REASON, "danger"),
     Step("invoice", "approve", "approve_invoice", "invoice_id", invoices.approve_invoice, _("Approve for payment"),
          tone="primary"),
-    Step("invoice", "pay", "pay_invoice", "invoice_id", invoices.pay_invoice, _("Note the payment"), tone="primary"),
+    Step("invoice", "pay", "pay_invoice", "invoice_id", invoices.pay_invoice, _("Note the payment"),
+         _("The budget's actuals grow by what was paid."), fields.PaymentForm, "primary", prepare=_payment),
     Step("invoice", "void", "void_invoice", "invoice_id", invoices.void_invoice, _("Void"), form=REASON,
          tone="danger"),
     # rma

@@ -58,6 +58,14 @@ class Invoice(Versioned):
     override_reason = models.TextField(blank=True)
     approved_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     paid_at = models.DateTimeField(_("paid"), null=True)
+    paid_on = models.DateField(_("day of the payment"), null=True, blank=True)
+    paid_amount = models.DecimalField(
+        _("amount paid"), max_digits=18, decimal_places=3, null=True, blank=True
+    )  # in the invoice's currency
+    paid_rate = models.DecimalField(
+        _("rate of the payment"), max_digits=18, decimal_places=8, null=True, blank=True
+    )  # one of the invoice's currency in the organisation's; null: the rate of that day
+    payment_reference = models.CharField(_("bank reference"), max_length=80, blank=True)
     reason = models.TextField(blank=True)  # of voiding
 
     objects = InvoiceQuerySet.as_manager()

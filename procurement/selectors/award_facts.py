@@ -7,8 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from core.money import Money, money_json
+from core.organisation import organisation
+from planning.selectors.rates import OldRate, old_rates_today
 from procurement.models import Award
 from procurement.selectors.awarded import Against, Part, award_rows, parts_of
+from procurement.states import AwardStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class AwardFacts:
     runner_up: RunnerUp | None
     rank: int | None  # of the chosen quote; None: several, or not ranked
     score: str
+    old_rates: list[OldRate]
 
     @property
     def is_beyond(self) -> bool:
@@ -47,6 +51,7 @@ class AwardFacts:
                 for part in self.parts
             ],
             "against_approved": [row.to_json() for row in self.rows],
+            "old_rates": [row.to_json() for row in self.old_rates],
             "runner_up": None
             if runner is None
             else {
@@ -71,8 +76,14 @@ def award_facts(award: Award) -> AwardFacts:
             best["vendor"], _parsed(best["gross"]), best["rank"], best["score"] or "–"
         )
     one = own[0] if len(chosen) == 1 and own else None
+    parts = parts_of(award)
     return AwardFacts(
-        parts=parts_of(award),
+        parts=parts,
+        old_rates=old_rates_today(
+            [part.totals.gross.currency for part in parts], organisation().currency
+        )
+        if award.status == AwardStatus.PROPOSED
+        else [],
         rows=award_rows(award),
         runner_up=runner,
         rank=one["rank"] if one else None,

@@ -11,8 +11,9 @@ from core.errors import DomainError
 from core.exchange import MissingRate, convert
 from core.messages import msg
 from core.money import Money, money_json
-from core.organisation import today
+from core.organisation import organisation, today
 from planning.selectors.approved import Approved, approved
+from planning.selectors.rates import OldRate, old_rates_today
 from procurement.models import Award, OrderLine, OrderRevision, PurchaseOrder, Quote
 from procurement.states import BINDING_ORDER, AwardStatus, OrderStatus
 from procurement.totals import (
@@ -238,3 +239,10 @@ def amendment_rows(revision: OrderRevision) -> list[Against]:
     after = _shares_of(order, lines)
     more = {pk: [part, *([-before[pk]] if pk in before else [])] for pk, part in after.items()}
     return _with_this(against(more), {pk: [part] for pk, part in after.items()})
+
+
+def order_old_rates(order: PurchaseOrder) -> list[OldRate]:
+    """Old rates with which the order would be committed, amended or paid today; none once it is over."""
+    if order.status in (OrderStatus.CLOSED, OrderStatus.CANCELLED):
+        return []
+    return old_rates_today([order.currency], organisation().currency)

@@ -12,8 +12,9 @@ from core.errors import InvalidTransition
 from core.exchange import MissingRate, convert, rate_on
 from core.messages import Message, msg
 from core.money import ExchangeRate, Money, total
-from core.organisation import organisation, today
+from core.organisation import local_day, organisation, today
 from planning.selectors.approved import approved
+from planning.selectors.rates import OldRate, old_rates
 from procurement.models import Quote, Rfq
 from procurement.models.rfqs import CriterionKind
 from procurement.states import QuoteStatus
@@ -122,6 +123,14 @@ class Comparison:
         if self.approved is None or row.gross is None:
             return None
         return row.gross - self.approved
+
+    @property
+    def old_rates(self) -> list[OldRate]:
+        """Rates that were old when they were frozen (or are today, before the opening)."""
+        opened = self.rfq.opened_at
+        return old_rates(
+            (row.rate for row in self.rows), local_day(opened) if opened is not None else None
+        )
 
     @property
     def best(self) -> Row | None:

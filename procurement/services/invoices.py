@@ -16,8 +16,8 @@ from core.errors import DomainError, InputError
 from core.files import store_upload
 from core.messages import Message, msg
 from core.models import User
-from core.money import Money, minor_digits
-from core.organisation import today
+from core.money import ExchangeRate, Money, minor_digits
+from core.organisation import local_day, organisation, today
 from planning.services.spending import post_actual
 from procurement.models import Asset, Invoice, InvoiceLine, PurchaseOrder, PurchasingPolicy
 from procurement.selectors.awarded import request_shares
@@ -269,21 +269,99 @@ def approve_invoice(*, invoice_id: int, by: User, version: int | None = None) ->
 
 
 @transaction.atomic
-def pay_invoice(*, invoice_id: int, by: User, version: int | None = None) -> Invoice:
-    """Note the payment; the budget's actuals grow by it, its commitment shrinks."""
+def pay_invoice(
+    *,
+    invoice_id: int,
+    by: User,
+    paid_on: date | None = None,
+    amount: Decimal | str | None = None,
+    rate: Decimal | str | None = None,
+    reference: str = "",
+    version: int | None = None,
+) -> Invoice:
+    """Note the payment as it was: day (today when None), amount (the invoice's when None), and of a foreign one the
+    rate that the bank took, or its reference. The budget's actuals grow by exactly this, its commitment shrinks.
+
+    Raises NotPermitted, InvalidTransition or InputError (a day ahead or before the order, an amount above the invoice,
+    a foreign payment with neither rate nor reference, a lower amount without a reference).
+    """
     invoice = _take(invoice_id, action="pay_invoice", by=by, version=version)
-    order_lines = [row.order_line for row in invoice.lines.select_related("order_line")]
-    computed = invoice.totals()
-    shares = request_shares(order_lines, computed, total=invoice.gross)
-    for request_id, amount in shares.items():
-        if amount.amount:
-            post_actual(
-                request_id=request_id, amount=amount, source=invoice_source(invoice.pk), by=None
+    day = paid_on or today()
+    if day > today():
+        raise InputError(
+            "paid_on", msg("The day of the payment is ahead"), value=day, limit=today()
+        )
+    issued = invoice.order.issued_at
+    if issued is not None and day < local_day(issued):
+        raise InputError(
+            "paid_on",
+            msg("The day of the payment, %(day)s, is before the order was issued, on %(issued)s",
+                day=day.isoformat(), issued=local_day(issued).isoformat()),
+            value=day, limit=local_day(issued),
+        )  # fmt: skip
+    paid = (
+        invoice.gross
+        if amount in (None, "")
+        else Money(_number("amount", amount), invoice.currency)
+    )
+    if not 0 < paid.amount <= invoice.gross.amount or paid != paid.rounded():
+        raise InputError(
+            "amount",
+            msg("The amount paid is %(value)s; it is above 0 and at most %(limit)s", value=str(paid),
+                limit=str(invoice.gross)),
+            value=paid.amount, limit=invoice.gross.amount,
+        )  # fmt: skip
+    text, base = reference.strip()[:80], organisation().currency
+    took = None
+    if rate not in (None, ""):
+        if invoice.currency == base:
+            raise InputError(
+                "rate", msg("A payment in %(currency)s needs no rate", currency=base), value=rate
             )
-    invoice.paid_at = timezone.now()
-    invoice.save(update_fields=["paid_at"])
-    move(invoice, InvoiceStatus.PAID, by=by, action="invoice.paid", total=str(invoice.gross))
+        took = ExchangeRate(invoice.currency, base, _number("rate", rate), day, text or "bank")
+    if took is None and not text and invoice.currency != base and amount is not None:
+        raise InputError(
+            "rate",
+            msg("A payment in %(currency)s needs the rate that the bank took, or the bank's reference",
+                currency=invoice.currency),
+        )  # fmt: skip
+    if paid != invoice.gross and not text:
+        raise InputError(
+            "reference",
+            msg("Less than the invoice was paid: give the bank's reference"),
+            value=paid.amount,
+        )
+    order_lines = [row.order_line for row in invoice.lines.select_related("order_line")]
+    for request_id, part in request_shares(order_lines, invoice.totals(), total=paid).items():
+        if part.amount:
+            post_actual(
+                request_id=request_id, amount=part, source=invoice_source(invoice.pk), by=None,
+                day=day, paid=took,
+            )  # fmt: skip
+    invoice.paid_at, invoice.paid_on, invoice.paid_amount = timezone.now(), day, paid.amount
+    invoice.paid_rate, invoice.payment_reference = took.rate if took else None, text
+    invoice.save(
+        update_fields=["paid_at", "paid_on", "paid_amount", "paid_rate", "payment_reference"]
+    )
+    move(
+        invoice, InvoiceStatus.PAID, by=by, action="invoice.paid", total=str(invoice.gross), paid=str(paid),
+        paid_on=day.isoformat(), rate=str(took.rate) if took else None, reference=text,
+    )  # fmt: skip
     return invoice
+
+
+def _number(field: str, value: object) -> Decimal:
+    try:
+        number = Decimal(str(value))
+    except ArithmeticError:
+        number = Decimal("NaN")
+    if isinstance(value, float) or not number.is_finite() or number <= 0 or number > 10**12:
+        raise InputError(
+            field,
+            msg("%(value)s is not an amount above 0; send it as text", value=str(value)),
+            value=value,
+        )
+    return number
 
 
 @transaction.atomic

@@ -14,12 +14,15 @@ from core.errors import DomainError, InputError
 from core.files import download
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.organisation import organisation
+from planning.selectors.rates import old_rates_today
 from procurement import policies
 from procurement.filters import InvoiceFilter
 from procurement.forms.orders import InvoiceForm
 from procurement.models import Invoice
 from procurement.selectors.invoices import matched_lines
 from procurement.services import invoices
+from procurement.states import InvoiceStatus
 from procurement.views.common import PAGE, buttons, visible
 from procurement.views.orders import lines_page
 from procurement.waiting import next_people
@@ -85,6 +88,9 @@ def invoice_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "lines": matched_lines(invoice),
         "totals": invoice.totals(),
         "steps": buttons(request.user, "invoice", invoice),
+        "old_rates": old_rates_today([invoice.currency], organisation().currency)
+        if invoice.status != InvoiceStatus.PAID
+        else [],
         "next": next_people(invoice),
         "trail": trail(invoice)[:40],
     }

@@ -19,7 +19,7 @@ from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.orders import AmendForm
 from procurement.models import PurchaseOrder
-from procurement.selectors.awarded import amendment_rows, order_rows
+from procurement.selectors.awarded import amendment_rows, order_old_rates, order_rows
 from procurement.selectors.progress import line_progress, receipt_state
 from procurement.services import orders
 from procurement.states import DeliveryStatus, OrderStatus, RevisionStatus
@@ -65,6 +65,7 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "order": order,
         "against": against,
+        "old_rates": order_old_rates(order) if may_read else [],
         "amended": amended,
         "may_read": may_read,
         "lines": list(zip(progress, totals.lines, strict=True)),

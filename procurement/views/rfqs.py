@@ -175,6 +175,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
         "rfq": rfq,
         "comparison": comparison,
         "form": form,
+        "old_rates": comparison.old_rates,
         "differences": [comparison.above(row) for row in comparison.rows],
     }
     status = 422 if request.method == "POST" else 200

@@ -109,7 +109,7 @@ def example() -> tuple[b.Shop, dict[str, object]]:
 
 
 BODY = {
-    "over_reason": "because",
+    "over_reason": "because", "paid_on": "2026-01-01", "amount": "1",
     "reason": "because", "note": "because", "code": "A1.4", "result": "pass", "fault": "x", "site": "S", "name": "N",
     "vendor_number": "V", "tracking": "T", "serial": "NEW", "outcome": "repaired", "deadline": "2099-01-01T00:00",
     "valid_until": "2099-01-01", "promised_on": "2099-01-01",

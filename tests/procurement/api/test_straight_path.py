@@ -120,7 +120,14 @@ def test_from_an_approved_request_to_a_paid_invoice():
     assert post(s.finance, f"invoices/{invoice['id']}/match/").json()["status"] == "matched"
     post(s.finance, f"invoices/{invoice['id']}/approve/", expect=403)
     post(s.finance2, f"invoices/{invoice['id']}/approve/")
-    assert post(s.finance, f"invoices/{invoice['id']}/pay/").json()["status"] == "paid"
+    assert (
+        post(
+            s.finance,
+            f"invoices/{invoice['id']}/pay/",
+            {"paid_on": str(today()), "amount": invoice["stated_gross"]},
+        ).json()["status"]
+        == "paid"
+    )
 
     thread = get(s.requester, f"threads/{request.pk}/")
     assert (thread["status"], thread["accepted"], thread["current"]) == ("fulfilled", 8, None)
