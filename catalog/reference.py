@@ -227,8 +227,8 @@ def accelerator_label(slug: str) -> str:
 
 def model_label(slug: str) -> str:
     """The model's name as people read it; the text itself when it is no model of the catalogue."""
-    row = architectures().get(slug)
-    return row["name"] if row else slug
+    known = architecture_slug(slug)
+    return architectures()[known]["name"] if known else slug
 
 
 @cache

@@ -11,6 +11,7 @@ from core.models import Job, Notice, User
 from core.roles import Role, has_role_anywhere
 from core.templatetags.ui import ago, job_title, money, said
 from planning.models.requests import CapacityRequest
+from planning.policies import can_create_anywhere
 from planning.selectors.approvals import inbox
 from planning.waiting import Waiting, waiting
 
@@ -95,7 +96,9 @@ def _requests(user: User) -> dict[str, Any] | None:
     return {
         "title": _("Open requests"),
         "url": reverse("request-list"),
-        "empty_text": _("No request is open. File one under Requests."),
+        "empty_text": _("No request is open."),
+        "empty_url": reverse("request-kinds") if can_create_anywhere(user) else "",
+        "empty_url_text": _("New request"),
         "rows": [
             {
                 "title": str(row),

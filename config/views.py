@@ -6,9 +6,14 @@ from django.views.decorators.http import require_safe
 
 from config.home import sections
 from core.http import SignedInRequest
+from planning import policies
 
 
 @require_safe
 def home(request: SignedInRequest) -> HttpResponse:
     """What waits for this person."""
-    return render(request, "core/home.html", {"sections": sections(request.user)})
+    context = {
+        "sections": sections(request.user),
+        "may_create": policies.can_create_anywhere(request.user),
+    }
+    return render(request, "core/home.html", context)

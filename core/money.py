@@ -49,6 +49,9 @@ class CurrencyMismatch(DomainError):
     code = "currency_mismatch"
 
 
+WHOLE_FROM = 1000  # an estimated amount from here on is said in whole units
+
+
 @dataclass(frozen=True, slots=True)
 class ExchangeRate:
     """One `base` costs `rate` of `quote` on `as_of`."""
@@ -139,6 +142,12 @@ class Money:
 
     def __str__(self) -> str:
         return f"{self.rounded().amount:,} {self.currency}"
+
+    def about(self) -> str:
+        """An estimated amount: from a thousand on in whole units, for nobody knows its hundredths."""
+        if abs(self.amount) < WHOLE_FROM:
+            return str(self)
+        return f"{self.amount.quantize(Decimal(1)):,} {self.currency}"
 
 
 def total(items: Iterable[Money], currency: str) -> Money:

@@ -191,13 +191,19 @@ def resolve_model(name: str) -> KnownModel:
 def unknown_model(name: str) -> InputError:
     """The refusal of a model that no catalogue knows, with the nearest names."""
     near = get_close_matches(reference.fold(name), reference.architecture_names(), n=3, cutoff=0.6)
-    return _unknown("model", name, [reference.architecture_names()[text] for text in near])
+    names = reference.architecture_names()
+    return _unknown(
+        "model", name, [reference.architectures()[names[text]]["name"] for text in near]
+    )
 
 
 def unknown_accelerator(name: str) -> InputError:
     """The refusal of an accelerator that no catalogue knows, with the nearest names."""
     near = get_close_matches(reference.fold(name), reference.accelerator_names(), n=3, cutoff=0.6)
-    return _unknown("accelerator", name, [reference.accelerator_names()[text] for text in near])
+    names = reference.accelerator_names()
+    return _unknown(
+        "accelerator", name, [reference.accelerators()[names[text]]["name"] for text in near]
+    )
 
 
 def _unknown(field: str, name: str, near: list[str]) -> InputError:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from core import charts
 from core.messages import Message
-from core.money import Money
+from core.money import WHOLE_FROM, Money
 from core.templatetags.ui import money, percent, quantity, said, significant, span
 from planning.models.plans import PaymentChoice
 from planning.study.labels import GRADES, SATURATIONS, in_words, label
@@ -52,8 +52,13 @@ def mode_label(mode: str) -> str:
 
 
 def amount(value: str | float | None, currency: str) -> str:
-    """A stored amount, formatted for the reader."""
-    return "–" if value is None else money(Money(Decimal(str(value)), currency))
+    """An estimated amount: from a thousand on in whole units. What is ordered, quoted or booked is said exactly."""
+    if value is None:
+        return "–"
+    exact = Decimal(str(value))
+    if abs(exact) < WHOLE_FROM:
+        return money(Money(exact, currency))
+    return f"{number_format(exact.quantize(Decimal(1)), force_grouping=True)} {currency}"
 
 
 def about(value: float, currency: str) -> str:

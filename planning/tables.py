@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext, ngettext
 
-from catalog.reference import accelerator_label
+from catalog.reference import accelerator_label, model_label
 from core.messages import msg
 from core.money import Money
 from core.templatetags.ui import money, percent, quantity, said, significant, span
@@ -74,6 +74,8 @@ def value(name: str, shown: Any) -> str:
 
 
 def _workload_value(field: workloads.Field, shown: Any) -> str:
+    if field.name == "model":
+        return model_label(str(shown))
     if field.type == "choice":
         return next(
             (text.render(gettext) for code, text in field.choices if code == shown), str(shown)

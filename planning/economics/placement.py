@@ -378,7 +378,7 @@ def _binding(
                 "%(pool)s binds: %(cards)s more cards in it would save %(saving)s",
                 pool=pool.name,
                 cards=extra,
-                saving=str(saving),
+                saving=saving.about(),
             )
         rows.append(
             (placed, gain, Binding(pool.name, tuple(int(t) for t in full), extra, saving, text))

@@ -11,13 +11,20 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from catalog.models import ModelArchitecture
+from catalog.reference import architectures
 from core.errors import InputError
 from core.forms import DateInput
 from core.messages import Message
 from core.models import Team, User
+from core.organisation import today
+from core.units import unit_words
 from planning import policies, workloads
 from planning.models.requests import LatencyClass, RequestRevision, Residence
+from planning.reference import resolve_model
 from planning.services.request_content import check_terms
+
+MODEL_LIST = "catalogue-models"  # id of the datalist in templates/planning/request_form.html
 
 
 def _said(message: Message | None) -> str:
@@ -49,7 +56,10 @@ def _form_field(field: workloads.Field) -> forms.Field:
         made = forms.CharField(initial=initial, widget=forms.TextInput(attrs={"autocomplete": "off", **attrs}),
                                **common)  # fmt: skip
     if field.unit:
-        made.unit = field.unit
+        made.unit = unit_words(field.unit)
+    if field.name == "model":
+        made.widget.attrs["list"] = MODEL_LIST
+        made.needed = True  # or its size or config.json, before it is submitted
     return made
 
 
@@ -81,7 +91,7 @@ class RequestForm(forms.Form):
     accuracy_loss_limit = forms.CharField(
         label=_("Accuracy-loss limit"),
         required=False,
-        help_text=_("A share: 0.01 is one per cent. Empty: none is accepted."),
+        help_text=_("1 % or 0.01. Empty: no loss is accepted."),
     )
     justification = forms.CharField(
         label=_("Justification"), required=False, widget=forms.Textarea(attrs={"rows": 4}),
@@ -120,6 +130,7 @@ class RequestForm(forms.Form):
                 if policies.can_create(user, team.pk)
             ]
             self.fields["team"].queryset = Team.objects.filter(pk__in=ids)  # type: ignore[attr-defined]
+        self.fields["justification"].needed = True  # type: ignore[attr-defined]
         self.fields["duration_days"].unit = gettext("days")  # type: ignore[attr-defined]
         self.fields["checkpoint_minutes"].unit = gettext("min")  # type: ignore[attr-defined]
         asked: tuple[tuple[tuple[str, ...], frozenset[Any]], ...] = (
@@ -176,6 +187,26 @@ class RequestForm(forms.Form):
             label = str(self.fields[name].label)
             message = Message(error.message.template, {**error.message.params, "field": label})
             self.add_error(name, ValidationError(message.render(gettext)))
+
+    def doubts(self) -> list[tuple[str, str]]:
+        """(label, what speaks against it): values that may be saved in a draft, and that no estimate can use."""
+        found = []
+        model = str(self.clean_workload.get("model", ""))
+        if model and not ModelArchitecture.objects.filter(slug=model).exists():
+            try:
+                resolve_model(model)
+            except InputError as error:
+                found.append((str(self.fields["model"].label), error.message.render(gettext)))
+        need_by = self.cleaned_data.get("need_by")
+        if need_by is not None and need_by < today():
+            label = str(self.fields["need_by"].label)
+            found.append((label, gettext("The day by which it is needed is past")))
+        return found
+
+    @staticmethod
+    def models() -> list[tuple[str, str]]:
+        """(name, short name) of the models to choose from."""
+        return sorted((row["name"], row["slug"]) for row in architectures().values())
 
     def service_arguments(self) -> dict[str, Any]:
         """Keywords for the service, the workload as it was typed: the service reads it by the same declaration."""

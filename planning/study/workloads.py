@@ -71,7 +71,7 @@ METHODS = (("lora", msg("LoRA")), ("qlora", msg("QLoRA (4-bit base model)")))
 
 MODEL = Field(
     "model", msg("Model"), "text",
-    help=msg("Short name in the catalogue, for example llama-3.1-8b. Or give its size or its config.json instead."),
+    help=msg("A model of the catalogue: its name or short name. Or give its size or its config.json instead."),
 )  # fmt: skip
 PARAMETERS = Field(
     "parameters", msg("Parameters"), "number", "parameters", minimum=1e6, maximum=1e14,
@@ -116,7 +116,7 @@ PEAK = Field(
 )  # fmt: skip
 GROWTH = Field(
     "growth_per_month", msg("Growth per month"), "share", default=0.0, minimum=-0.9, maximum=10,
-    help=msg("A share: 0.05 is five per cent."),
+    help=msg("5 % or 0.05."),
 )  # fmt: skip
 LOAD_SHAPE = Field(
     "load_shape", msg("Load over the week"), "choice", choices=SHAPES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
@@ -286,11 +286,13 @@ def request_check(request: SignedInRequest, kind: str) -> HttpResponse:
         request.POST, kind=kind, user=request.user, revision=found.current if found else None
     )
     form.is_valid()
-    problems = [
+    problems: list[tuple[str, Sequence[Any]]] = [
         (str(form.fields[name].label) if name in form.fields else "", errors)
         for name, errors in form.errors.items()
         if name not in form.fields or str(form.data.get(name, "")).strip()
     ]
+    if form.is_valid():
+        problems += [(label, [text]) for label, text in form.doubts()]
     missing = [
         form.fields[name].label
         for name in form.errors

@@ -9,6 +9,8 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -44,6 +46,7 @@ def visible_study(request: SignedInRequest, pk: int) -> Study:
 def study_start(request: SignedInRequest, pk: int) -> HttpResponse:
     """Study the current revision at today's prices."""
     found = get_object_or_404(CapacityRequest.objects.visible_to(request.user), pk=pk)
+    asked_at = timezone.now()
     try:
         study = studies.request_study(revision_id=found.current.pk, by=request.user)
     except WorkloadErrors as error:
@@ -53,6 +56,9 @@ def study_start(request: SignedInRequest, pk: int) -> HttpResponse:
     except InputError as error:
         messages.error(request, error.message.render(_))
         return redirect(found)
+    if study.created_at < asked_at and study.status in (StudyStatus.READY, StudyStatus.PUBLISHED):
+        same = _("Prices, rates and inputs are the same as on %(day)s; the study stands.")
+        messages.info(request, same % {"day": date_format(timezone.localtime(study.created_at))})
     return redirect(study)
 
 

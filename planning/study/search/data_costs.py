@@ -64,11 +64,11 @@ class DataCosts:
         if cost_kept.amount < cost_read.amount:
             return kept, msg(
                 "Data read from a local cache for %(this)s; read in every epoch it would cost %(other)s",
-                other=str(cost_read), this=str(cost_kept),
+                other=cost_read.about(), this=cost_kept.about(),
             )  # fmt: skip
         return read, msg(
             "Data read from the object store in every epoch for %(this)s; with a local cache it would cost %(other)s",
-            other=str(cost_kept), this=str(cost_read),
+            other=cost_kept.about(), this=cost_read.about(),
         )  # fmt: skip
 
     def amounts(self, hours: Floats) -> Floats:

@@ -105,16 +105,16 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
             int(c.instances[i]),
             msg(
                 "One server for %(capital)s; over %(years)s years it costs %(life)s after resale",
-                capital=str(capital),
+                capital=capital.about(),
                 years=YEARS,
-                life=str(whole),
+                life=whole.about(),
             ),
             msg(
                 "%(servers)s servers for %(capital)s; over %(years)s years they cost %(life)s after resale",
                 servers=int(c.instances[i]),
-                capital=str(capital),
+                capital=capital.about(),
                 years=YEARS,
-                life=str(whole),
+                life=whole.about(),
             ),
         ),
         msg(

@@ -172,7 +172,7 @@ def recommended(
             safest,
             msg(
                 "In nine of ten scenarios it costs at most %(regret)s more than the best plan would have",
-                regret=str(money(round(float(spread.p90[row]), 2), world.currency)),
+                regret=money(float(spread.p90[row]), world.currency).about(),
             ),
         ),
     ]

@@ -128,8 +128,8 @@ def _words(world: World, choice: Choice, code: str, i: int) -> tuple[Message, Me
     if code == "affordable" and world.budget is not None:
         amount = money(float(c.amount[i]), world.currency)
         return (
-            msg("Takes %(amount)s, above the budget of %(budget)s", amount=str(amount), budget=str(world.budget)),
-            msg("A budget of %(amount)s", amount=str(amount)),
+            msg("Takes %(amount)s, above the budget of %(budget)s", amount=amount.about(), budget=str(world.budget)),
+            msg("A budget of %(amount)s", amount=amount.about()),
         )  # fmt: skip
     return _dearer(world, choice, i)
 
@@ -166,15 +166,15 @@ def _dearer(world: World, choice: Choice, i: int) -> tuple[Message, Message | No
     winner = _beaten_by(world, choice, i)
     if winner is None:
         return (
-            msg("Costs %(cost)s; cheaper plans of the same kind are shown", cost=str(mine)),
+            msg("Costs %(cost)s; cheaper plans of the same kind are shown", cost=mine.about()),
             msg("Look at it by naming its accelerator in the request"),
         )
     best = money(float(c.cost[winner]), world.currency)
     reason = msg(
         "Costs %(cost)s; %(name)s does it for %(best)s and no slower",
-        cost=str(mine),
+        cost=mine.about(),
         name=world.accelerator(winner).name,
-        best=str(best),
+        best=best.about(),
     )
     if c.offer[i] < 0 or not c.cost[i]:
         return reason, msg(

@@ -87,3 +87,21 @@ def test_every_result_follows_the_schema(monkeypatch, data):
 def test_the_schema_file_is_the_declared_one():
     path = Path(__file__).resolve().parents[3] / "docs" / "schemas" / "study-1.json"
     assert json.loads(path.read_text(encoding="utf-8")) == study_schema()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("command", ["estimate", "study"])
+@pytest.mark.parametrize("sample", ["training", "inference"])
+def test_the_samples_of_the_readme_are_answered(monkeypatch, settings, command, sample):
+    text = (settings.BASE_DIR / "docs" / "samples" / f"{sample}.json").read_text(encoding="utf-8")
+    assert f"docs/samples/{sample}.json" in (settings.BASE_DIR / "README.md").read_text(
+        encoding="utf-8"
+    )
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    out = io.StringIO()
+    call_command(command, stdout=out)
+    assert (
+        "fits" in out.getvalue().lower()
+        if command == "estimate"
+        else "Cheapest: " in out.getvalue()
+    )

@@ -117,6 +117,38 @@ def test_the_panel_beside_the_form_tells_what_is_understood(w, login):
     assert "not a number" in text
 
 
+def test_the_panel_calls_nothing_in_order_that_no_estimate_can_use(w, login):
+    client = login(w.requester)
+
+    def said(**values):
+        return client.post(
+            reverse("request-check", args=["lora"]), typed(w, **values)
+        ).content.decode()
+
+    assert "All values are in order." in said()
+    assert "All values are in order." in said(model="Llama 3.1 8B")
+    unknown = said(model="llama-3.1-8bb")
+    assert "All values are in order." not in unknown
+    assert "near it are: Llama-3.1-8B" in unknown
+    late = said(need_by=(today() - timedelta(days=1)).isoformat())
+    assert "All values are in order." not in late
+    assert "is past" in late
+
+
+def test_the_form_offers_the_models_of_the_catalogue_and_says_what_is_needed(w, login):
+    page = login(w.requester).get(reverse("request-create", args=["lora"])).content.decode()
+    assert '<datalist id="catalogue-models">' in page
+    assert '<option value="Llama-3.1-8B">llama-3-1-8b</option>' in page
+    assert 'list="catalogue-models"' in page
+    assert page.count("needed to submit") == 2  # the model and the justification
+
+
+def test_a_requester_starts_a_request_from_home(w, login):
+    page = login(w.requester).get(reverse("home")).content.decode()
+    assert page.count(f'href="{reverse("request-kinds")}"') == 2  # the button, and the empty list's
+    assert reverse("request-kinds") not in login(w.auditor).get(reverse("home")).content.decode()
+
+
 def test_a_page_opened_in_two_tabs_shows_the_difference_and_keeps_what_was_typed(w, login):
     found = builders.draft(w)
     client = login(w.requester)

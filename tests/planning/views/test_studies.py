@@ -191,7 +191,7 @@ def test_a_running_study_shows_its_first_plans_and_refreshes_when_it_ends(w, cli
     fragment = {"HX-Request": "true", "HX-Target": "study-running"}
 
     page = client.get(address, headers=fragment)
-    assert "1,234.50 CNY" in page.content.decode()
+    assert "1,234 CNY" in page.content.decode()
     assert "HX-Refresh" not in page.headers
 
     run_study(str(study.job.pk))
@@ -239,3 +239,11 @@ def test_a_service_shows_its_mix_and_each_purchase_its_last_day(w, client):
         "What binds first",
     ):
         assert words in page
+
+
+def test_running_again_with_nothing_new_says_that_the_study_stands(w, client, ready):
+    client.force_login(w.requester)
+    address = reverse("study-start", args=[ready.revision.request_id])
+    page = client.post(address, follow=True)
+    assert page.redirect_chain[-1][0] == reverse("study-detail", args=[ready.pk])
+    assert "the study stands" in page.content.decode()
