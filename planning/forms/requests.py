@@ -91,7 +91,7 @@ class RequestForm(forms.Form):
     accuracy_loss_limit = forms.CharField(
         label=_("Accuracy-loss limit"),
         required=False,
-        help_text=_("1 % or 0.01. Empty: no loss is accepted."),
+        help_text=_("For example 0.01 or 1 %. Empty: no loss is accepted."),
     )
     justification = forms.CharField(
         label=_("Justification"), required=False, widget=forms.Textarea(attrs={"rows": 4}),

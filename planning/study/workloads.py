@@ -116,7 +116,7 @@ PEAK = Field(
 )  # fmt: skip
 GROWTH = Field(
     "growth_per_month", msg("Growth per month"), "share", default=0.0, minimum=-0.9, maximum=10,
-    help=msg("5 % or 0.05."),
+    help=msg("For example 0.05 or 5 %."),
 )  # fmt: skip
 LOAD_SHAPE = Field(
     "load_shape", msg("Load over the week"), "choice", choices=SHAPES,
