@@ -61,7 +61,8 @@ def waiting_in_buying(user: User, decisions_only: bool) -> Iterable[Waiting]:
             rows = rows.exclude(awards__status="proposed")
         for row in rows[:MOST]:
             if can(user, action, row):
-                yield _row(row, label, decision=decision)
+                named = {"title": str(row.rfq)} if model is Award else {}
+                yield _row(row, label, decision=decision, **named)
     if _takes_part(user, OrderRevision, "approve_amendment", "proposed"):
         yield from _amendments(user)
     if not decisions_only:

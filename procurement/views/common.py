@@ -140,5 +140,7 @@ def _step_page(request: SignedInRequest, step: Step, obj: Any, form: Any) -> Htt
     }
     if isinstance(obj, Award) and step.action == "approve":
         context |= {"told_by": "procurement/_award.html", "award_facts": award_facts(obj)}
+        if context["award_facts"].is_beyond:
+            form.fields["over_reason"].required = True
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/step.html", context, status=status)

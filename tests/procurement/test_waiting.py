@@ -96,6 +96,7 @@ def test_home_and_approvals_and_the_api_are_one_truth(s, client):
         page = client.get(reverse(name)).text
         assert "Award to decide" in page, name
         assert award.rfq.get_absolute_url() in page, name
+        assert award.rfq.title in page, name
     assert "Nothing waits for you" not in client.get(reverse("approval-list")).text
     api = APIClient()
     api.force_authenticate(s.cto)
