@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.test import APIClient
 
-from core.errors import InvalidTransition
+from core.errors import InvalidTransition, NotPermitted
 from core.models import AuditEntry
 from core.organisation import today
 from procurement.models import Quote, QuoteAttachment
@@ -176,7 +176,7 @@ def test_sealed_bids_close_only_at_the_deadline_and_open_by_two(sealed):
     b.pass_deadline(rfq)
     rfqs.close_rfq(rfq_id=rfq.pk, by=None)
     assert rfqs.open_bids(rfq_id=rfq.pk, by=s.procurement).status == "closed"
-    with pytest.raises(InvalidTransition, match="another person"):
+    with pytest.raises(NotPermitted, match="another person"):
         rfqs.open_bids(rfq_id=rfq.pk, by=s.procurement)
     opened = rfqs.open_bids(rfq_id=rfq.pk, by=s.finance)
     assert opened.status == "opened"

@@ -116,7 +116,7 @@ def test_the_dry_run_tells_every_error_of_every_row_and_writes_nothing(w):
 def test_all_or_none_is_the_importers_choice(w):
     rows = rows_of(w, "Good", "")
     row = imports.start_import(upload=table(rows), by=w.requester)
-    with pytest.raises(InputError, match="1 rows are refused, so none is filed"):
+    with pytest.raises(InputError, match="1 row is refused, so none is filed"):
         imports.apply_import(pk=row.pk, by=w.requester)
     assert not CapacityRequest.objects.exists()
     row = imports.apply_import(pk=row.pk, by=w.requester, all_or_nothing=False)

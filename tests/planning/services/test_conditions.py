@@ -22,6 +22,7 @@ from planning.models import ApprovalPolicy, ApprovalStep, Vote
 from planning.selectors.budgets import balance
 from planning.selectors.conditions import conditions
 from planning.services import approvals, requests, silence, spending
+from planning.services.over_approvals import AboveApproved
 from planning.services.policy_edit import edit_policy
 from planning.services.policy_presets import load_policy
 from planning.services.spending import ConditionBroken
@@ -87,7 +88,9 @@ def test_a_cap_above_the_plan_takes_no_more_than_the_plan(w):
     request = builders.in_review(w, "1000")
     grant(request, w.lead, cap=cny(1200))
     assert balance(budget).approved == 1000
-    order(request, w, 1100)
+    with pytest.raises(AboveApproved, match=r"1,050\.00 CNY is the most"):
+        order(request, w, 1100)
+    order(request, w, 1050)
 
 
 def test_a_cap_makes_room_where_the_plan_would_not_fit(w):
@@ -324,7 +327,8 @@ def typed(policy, **changes):
         "version": policy.pk, "note": "More eyes", "rules-TOTAL_FORMS": 2, "rules-INITIAL_FORMS": 1,
         "rules-MIN_NUM_FORMS": 0, "rules-MAX_NUM_FORMS": 40, "rules-0-group": 1, "rules-0-authority": "team_lead",
         "rules-0-quorum": 1, "rules-1-group": 2, "rules-1-authority": "finance", "rules-1-quorum": 1,
-        "reservation_days": 90, "actual_tolerance": "0.02", "escalate_after_days": 3, **changes,
+        "reservation_days": 90, "actual_tolerance": "0.02", "order_tolerance": "0.05",
+        "rate_days": 35, "escalate_after_days": 3, **changes,
     }  # fmt: skip
 
 
