@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from django.utils.formats import number_format
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from catalog.labels import source_words
 from core import charts
 from core.messages import Message
 from core.money import WHOLE_FROM, Money
-from core.templatetags.ui import money, percent, quantity, said, significant, span
+from core.templatetags.ui import exact, money, percent, quantity, said, significant, span
 from planning.models.plans import PaymentChoice
 from planning.study.labels import GRADES, SATURATIONS, in_words, label
 
@@ -55,10 +57,18 @@ def amount(value: str | float | None, currency: str) -> str:
     """An estimated amount: from a thousand on in whole units. What is ordered, quoted or booked is said exactly."""
     if value is None:
         return "–"
-    exact = Decimal(str(value))
-    if abs(exact) < WHOLE_FROM:
-        return money(Money(exact, currency))
-    return f"{number_format(exact.quantize(Decimal(1)), force_grouping=True)} {currency}"
+    figure = Decimal(str(value))
+    if abs(figure) < WHOLE_FROM:
+        return money(Money(figure, currency))
+    return f"{number_format(figure.quantize(Decimal(1)), force_grouping=True)} {currency}"
+
+
+def day(text: str | None) -> str:
+    """A stored day as people write it; what is no day stays as it is."""
+    try:
+        return date_format(date.fromisoformat(text)) if text else "–"
+    except ValueError:
+        return str(text)
 
 
 def about(value: float, currency: str) -> str:
@@ -112,6 +122,21 @@ def cards(result: Mapping[str, Any]) -> list[Card]:
     ]
 
 
+def merged_cards(result: Mapping[str, Any]) -> list[Card]:
+    """As `cards`, a plan that has several parts once, under all of them."""
+    found: dict[str, Card] = {}
+    for card in cards(result):
+        before = found.get(card.plan["key"])
+        found[card.plan["key"]] = (
+            card
+            if before is None
+            else replace(
+                before, role=f"{before.role} · {card.role}", why=f"{before.why}. {card.why}"
+            )
+        )
+    return list(found.values())
+
+
 def by_key(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Plans by key, the nearest misses included."""
     return {plan["key"]: plan for plan in [*result["plans"], *result["nearest"]]}
@@ -139,7 +164,7 @@ def plan_card(
         facts.append(
             (
                 _("Price"),
-                f"{plan['price']} {plan['price_currency']} / {unit} ({plan['price_as_of']})",
+                f"{exact(plan['price'])} {plan['price_currency']} / {unit} ({day(plan['price_as_of'])})",
             )
         )
     return Card(
@@ -226,7 +251,8 @@ def comparison(result: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "meets": row["meets"],
                 "notes": [said(note) for note in row["notes"]],
                 "inputs": [
-                    (str(INPUTS.get(one["name"], one["name"])), one["version"], one["source"]) for one in row["inputs"]
+                    (str(INPUTS.get(one["name"], one["name"])), day(one["version"]), source_words(one["source"]))
+                    for one in row["inputs"]
                 ],
             }  # fmt: skip
         sides.append(side)
@@ -343,22 +369,25 @@ def versions(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Everything a reader needs to know to compute it again."""
     counts, catalogue = result["counts"], result["catalogue"]
     rows: list[tuple[Any, ...]] = [
-        (_("Computed for"), catalogue["on"]),
-        (_("Newest price"), catalogue["as_of"] or "–"),
-        (_("Catalogue"), catalogue["hash"][:16]),
+        (_("Computed for"), day(catalogue["on"])),
+        (_("Newest price"), day(catalogue["as_of"])),
+        (_("Catalogue"), f"SHA-256 {catalogue['hash'][:16]}"),
         (_("Estimator constants"), result["constants"]["estimator"] or "–"),
-        (_("Cost defaults"), result["constants"]["economics"]),
+        (_("Cost defaults"), day(result["constants"]["economics"])),
         (_("Seed"), str(result["seed"])),
         (_("Accelerators"), str(counts["accelerators"])),
-        (_("Offers, terms included"), str(counts["offers"])),
-        (_("Layouts, precisions and batches evaluated"), significant(counts["evaluated"], 6)),
-        (_("Ways to pay priced"), significant(counts["priced"], 6)),
+        (_("Offers, terms included"), number_format(counts["offers"], force_grouping=True)),
+        (
+            _("Layouts, precisions and batches evaluated"),
+            number_format(counts["evaluated"], force_grouping=True),
+        ),
+        (_("Ways to pay priced"), number_format(counts["priced"], force_grouping=True)),
     ]
     rows += [
         (
             f"1 {rate['base']}",
             f"{Decimal(rate['rate']).normalize():f} {rate['quote']}",
-            f"{rate['as_of']} · {rate['source']}",
+            f"{day(rate['as_of'])} · {source_words(rate['source'])}",
         )
         for rate in result["rates"]
     ]

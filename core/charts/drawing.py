@@ -117,6 +117,7 @@ def _theme() -> dict[str, Any]:
     return {
         "aria": False,  # the drawing as a whole is one image with one label; its parts would speak English
         "background": None,
+        "padding": {"left": 16, "right": 12, "top": 5, "bottom": 5},  # fonts here and in a browser differ in width
         "font": FONT,
         "view": {"stroke": None},
         "axis": {

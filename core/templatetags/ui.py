@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django import template
 from django.utils import timezone
-from django.utils.formats import number_format
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext, ngettext
 
 from core import labels, policies, units
-from core.messages import Message
+from core.messages import Message, Parameter
 from core.models import Job, User
 from core.money import CURRENCIES, Money, minor_digits, round_amount
 from core.units import unit_words
@@ -36,6 +37,7 @@ SI_UNITS = frozenset(
     {"", "B", "B/s", "b/s", "FLOP", "FLOP/s", "OP/s", "W", "Wh", "J", "s", "m", "Hz"}
 )
 COUNTED_IN_FULL = 1e6
+ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 TONES = ("neutral", "info", "good", "warn", "bad")
 
 
@@ -45,7 +47,27 @@ def said(value: Message | Mapping[str, Any] | None) -> str:
     if not value:
         return ""
     message = value if isinstance(value, Message) else Message.from_json(value)
-    return message.render(gettext)
+    return Message(message.template, _written(message.params)).render(gettext)
+
+
+def _written(params: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Days among the parameters as the reader writes them: pure code can only say 2027-01-31."""
+    found: dict[str, Parameter] = {}
+    for name, value in params.items():
+        if isinstance(value, Message):
+            found[name] = Message(value.template, _written(value.params))
+        elif isinstance(value, str) and ISO_DAY.fullmatch(value):
+            found[name] = _day(value)
+        else:
+            found[name] = value
+    return found
+
+
+def _day(text: str) -> str:
+    try:
+        return date_format(date.fromisoformat(text))
+    except ValueError:  # 2027-02-30, as somebody typed it
+        return text
 
 
 register.filter("unit", unit_words)

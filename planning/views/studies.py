@@ -109,7 +109,7 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
     chosen = getattr(study.revision, "plan", None)
     return context | {
         "result": result,
-        "cards": study_tables.cards(result),
+        "cards": study_tables.merged_cards(result),
         "chart": study_charts.frontier_chart(result),
         "plans": study_tables.plan_rows(result["plans"] or result["nearest"], sort),
         "met": bool(result["plans"]),
@@ -132,6 +132,7 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
         ),
         "codes": study_tables.codes_in(result),
         "code": code,
+        "lost_asked": bool({"why", "q", "page"} & set(request.GET)),
         "query": query,
         "unpriced": [(row["subject"], row["reason"]) for row in result["unpriced"]],
         "software": study_tables.texts(result["software_first"]),

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -85,7 +86,7 @@ def quote_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "totals": totals,
         "flags": red_flags(quote.warranty.terms(quote.rfq.warranty_months)) if may_read else (),
         "warranty": [
-            (field.verbose_name, _value(quote.warranty, field))
+            (capfirst(field.verbose_name), _value(quote.warranty, field))
             for field in quote.warranty._meta.concrete_fields
             if field.name not in ("id", "quote")
         ]

@@ -41,3 +41,21 @@ def test_a_message_inside_a_message_is_translated_and_survives_storing():
     assert again == whole
     assert again.render(lambda text: words.get(text, text)) == "缺少价格"
     assert str(again) == "Price is missing"
+
+
+def test_pages_write_days_as_the_reader_does():
+    from django.utils import translation
+
+    from core.templatetags.ui import said
+
+    late = msg("The delivery is due on %(day)s", day="2027-01-31")
+    assert said(late) == "The delivery is due on 31 Jan 2027"
+    with translation.override("zh-hans"):
+        assert "2027" in said(late)
+        assert "2027-01-31" not in said(late)
+    typed = msg(
+        "%(field)s: %(value)s is not a date; write year-month-day",
+        field="need_by",
+        value="2027-02-30",
+    )
+    assert "2027-02-30" in said(typed)

@@ -247,3 +247,24 @@ def test_running_again_with_nothing_new_says_that_the_study_stands(w, client, re
     page = client.post(address, follow=True)
     assert page.redirect_chain[-1][0] == reverse("study-detail", args=[ready.pk])
     assert "the study stands" in page.content.decode()
+
+
+def test_a_plan_of_several_parts_is_one_card_and_long_tables_are_folded(w, client, ready):
+    from planning import study_tables
+
+    result = ready.result
+    first = result["recommended"][0]
+    result = {
+        **result,
+        "recommended": [{**row, "key": first["key"]} for row in result["recommended"]],
+    }
+    (card,) = study_tables.merged_cards(result)
+    assert card.role == "Cheapest · Fastest · Safest"
+    assert card.why.count(". ") >= 2
+    client.force_login(w.requester)
+    text = client.get(reverse("study-detail", args=[ready.pk])).content.decode()
+    assert '<details class="fold"><summary><h2>Why not the others' in text
+    asked = client.get(reverse("study-detail", args=[ready.pk]), {"q": "h100"}).content.decode()
+    assert '<details class="fold" open><summary><h2>Why not the others' in asked
+    if len(ready.result["plans"]) > 8:
+        assert "more plan" in text
