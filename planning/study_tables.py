@@ -63,6 +63,11 @@ def amount(value: str | float | None, currency: str) -> str:
     return f"{number_format(figure.quantize(Decimal(1)), force_grouping=True)} {currency}"
 
 
+def _source(text: str) -> str:
+    """A stored source, which may stand behind a rate: 1 USD = 7.2 CNY · the source."""
+    return " · ".join(source_words(part) for part in text.split(" · "))
+
+
 def day(text: str | None) -> str:
     """A stored day as people write it; what is no day stays as it is."""
     try:
@@ -131,7 +136,7 @@ def merged_cards(result: Mapping[str, Any]) -> list[Card]:
             card
             if before is None
             else replace(
-                before, role=f"{before.role} · {card.role}", why=f"{before.why}. {card.why}"
+                before, role=f"{before.role} · {card.role}", why=f"{before.why}\n{card.why}"
             )
         )
     return list(found.values())
@@ -251,7 +256,7 @@ def comparison(result: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "meets": row["meets"],
                 "notes": [said(note) for note in row["notes"]],
                 "inputs": [
-                    (str(INPUTS.get(one["name"], one["name"])), day(one["version"]), source_words(one["source"]))
+                    (str(INPUTS.get(one["name"], one["name"])), day(one["version"]), _source(one["source"]))
                     for one in row["inputs"]
                 ],
             }  # fmt: skip

@@ -14,6 +14,7 @@ from catalog.reference import accelerator_label, model_label
 from core.messages import msg
 from core.money import Money
 from core.templatetags.ui import money, percent, quantity, said, significant, span
+from core.units import unit_words
 from planning import workloads
 from planning.models import Budget, CapacityRequest, PlanChoice, RequestRevision, Site
 from planning.models.plans import PaymentChoice
@@ -87,7 +88,7 @@ def _workload_value(field: workloads.Field, shown: Any) -> str:
     if isinstance(shown, int | float) and field.unit:
         if abs(shown) >= 1e5 or field.unit == "B":
             return quantity(shown, field.unit)
-        return f"{number_format(shown, force_grouping=True)} {field.unit}"
+        return f"{number_format(shown, force_grouping=True)} {unit_words(field.unit)}"
     if isinstance(shown, int | float):
         return number_format(shown, force_grouping=True)
     return str(shown)
