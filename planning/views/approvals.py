@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django import forms
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
@@ -11,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import InputError, StaleData
-from core.forms import refuse
+from core.forms import refuse, say_errors
 from core.http import SignedInRequest
 from core.organisation import organisation, quarter_at, today
 from core.policies import require
@@ -80,15 +79,8 @@ def approval_decide(request: SignedInRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("Your decision was recorded."))
     else:
-        _say_form(request, form)
+        say_errors(request, form)
     return redirect("request-detail", pk=step.revision.request_id)
-
-
-def _say_form(request: SignedInRequest, form: forms.BaseForm) -> None:
-    for field, errors in form.errors.items():
-        label = form.fields[field].label if field in form.fields else ""
-        text = " ".join(str(error) for error in errors)
-        messages.error(request, f"{label or ''}: {text}".strip(": "))
 
 
 def delegation_list(request: SignedInRequest) -> HttpResponse:
@@ -161,7 +153,7 @@ def limit_set(request: SignedInRequest) -> HttpResponse:
         set_limit(by=request.user, **form.cleaned_data)
         messages.success(request, _("The limit was set."))
     else:
-        _say_form(request, form)
+        say_errors(request, form)
     return redirect("policy-list")
 
 

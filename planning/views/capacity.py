@@ -15,6 +15,7 @@ from catalog.reference import accelerator_label
 from core.charts import lines
 from core.charts.drawing import Chart
 from core.errors import InputError
+from core.forms import say_errors
 from core.http import SignedInRequest
 from core.organisation import today
 from planning import policies
@@ -76,19 +77,13 @@ def _allocation(request: SignedInRequest, pk: int) -> Allocation:
     return get_object_or_404(Allocation.objects.visible_to(request.user), pk=pk)
 
 
-def _say_form(request: SignedInRequest, form: BookForm) -> None:
-    for field, errors in form.errors.items():
-        label = form.fields[field].label if field in form.fields else ""
-        messages.error(request, f"{label}: {' '.join(str(error) for error in errors)}")
-
-
 @require_POST
 def allocation_book(request: SignedInRequest, pk: int) -> HttpResponse:
     """Book cards for a request."""
     found = visible(request, pk)
     form = BookForm(request.POST)
     if not form.is_valid():
-        _say_form(request, form)
+        say_errors(request, form)
         return redirect(found)
     try:
         allocations.book(request_id=pk, by=request.user, **form.cleaned_data)
@@ -105,7 +100,7 @@ def allocation_move(request: SignedInRequest, pk: int) -> HttpResponse:
     _allocation(request, pk)
     form = BookForm(request.POST)
     if not form.is_valid():
-        _say_form(request, form)
+        say_errors(request, form)
         return redirect("capacity")
     try:
         allocations.move_allocation(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -10,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import DomainError, InputError
+from core.forms import say_errors
 from core.http import SignedInRequest
 from core.whole import wholes
 from planning import policies
@@ -23,11 +23,6 @@ from planning.workloads import WorkloadErrors
 def _say(request: SignedInRequest, error: DomainError) -> None:
     for one in error.errors if isinstance(error, WorkloadErrors) else [error]:
         messages.error(request, one.message.render(_))
-
-
-def _say_form(request: SignedInRequest, form: forms.Form) -> None:
-    for errors in form.errors.values():
-        messages.error(request, " ".join(str(error) for error in errors))
 
 
 @require_safe
@@ -47,7 +42,7 @@ def template_save(request: SignedInRequest, pk: int) -> HttpResponse:
     found = visible(request, pk)
     form = TemplateForm(request.POST)
     if not form.is_valid():
-        _say_form(request, form)
+        say_errors(request, form)
         return redirect(found)
     try:
         templates.save_template(request_id=pk, name=form.cleaned_data["name"], by=request.user)
@@ -68,7 +63,7 @@ def template_use(request: SignedInRequest, pk: int) -> HttpResponse:
     _template(request, pk)
     form = TemplateUseForm(request.POST)
     if not form.is_valid():
-        _say_form(request, form)
+        say_errors(request, form)
         return redirect("template-list")
     try:
         draft = templates.draft_from_template(
@@ -95,7 +90,7 @@ def request_split(request: SignedInRequest, pk: int) -> HttpResponse:
     found = visible(request, pk)
     form = SplitForm(request.POST)
     if not form.is_valid():
-        _say_form(request, form)
+        say_errors(request, form)
         return redirect(found)
     try:
         regroup.split_request(
