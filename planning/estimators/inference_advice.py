@@ -16,7 +16,7 @@ from planning.estimators.inference_workload import (
     InferenceWorkload,
     replicas_message,
 )
-from planning.estimators.precision import compute_rate, weight_format
+from planning.estimators.precision import compute_rate, sparse_rate_warnings, weight_format
 from planning.estimators.types import Accelerator, Architecture, Saturation
 
 if TYPE_CHECKING:
@@ -98,17 +98,7 @@ def warnings(
                 total=round(accelerator.hbm_bytes / GB),
             )
         )
-    if accelerator.sparsity_factor > 1.0:
-        dtype, rate = compute_rate(accelerator, w.weights_dtype)
-        out.append(
-            msg(
-                "Data sheets may print %(sparse)s TFLOPS for %(dtype)s with structured sparsity; "
-                "%(dense)s is the dense rate, and the one used.",
-                sparse=round(rate * accelerator.sparsity_factor / 1e12),
-                dtype=dtype,
-                dense=round(rate / 1e12),
-            )
-        )
+    out += sparse_rate_warnings(accelerator, w.weights_dtype)
     if plan.layout.accelerators > 1 and not has_fast_link(accelerator):
         out.append(
             msg(

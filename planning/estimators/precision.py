@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.errors import InputError
-from core.messages import msg
+from core.messages import Message, msg
 from planning.estimators.types import Accelerator
 
 
@@ -135,3 +135,19 @@ def compute_rate(accelerator: Accelerator, weights_dtype: str) -> tuple[str, flo
             return dtype, rate
     text = msg("No dense compute rate is known for %(name)s", name=accelerator.name)
     raise InputError("accelerator", text, value=accelerator.slug)
+
+
+def sparse_rate_warnings(accelerator: Accelerator, weights_dtype: str) -> list[Message]:
+    """The trap of data sheets that print the rate with structured sparsity: both rates, and which one is used."""
+    if accelerator.sparsity_factor <= 1.0:
+        return []
+    dtype, rate = compute_rate(accelerator, weights_dtype)
+    return [
+        msg(
+            "Data sheets may print %(sparse)s TFLOPS for %(dtype)s with structured sparsity; "
+            "%(dense)s is the dense rate, and the one used.",
+            sparse=round(rate * accelerator.sparsity_factor / 1e12),
+            dtype=dtype,
+            dense=round(rate / 1e12),
+        )
+    ]

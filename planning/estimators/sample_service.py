@@ -18,7 +18,7 @@ from planning.estimators.fleet import (
 )
 from planning.estimators.inference_bands import band, measured_over_estimated, sample_grade
 from planning.estimators.inference_constants import Constants, published_constants
-from planning.estimators.precision import compute_rate, weight_format
+from planning.estimators.precision import compute_rate, sparse_rate_warnings, weight_format
 from planning.estimators.sample_fleet import (
     SampleFleet,
     SampleService,
@@ -331,17 +331,7 @@ def _warnings(
                 ),
             )
         )
-    if accelerator.sparsity_factor > 1.0:
-        dtype, rate = compute_rate(accelerator, workload.dtype)
-        out.append(
-            msg(
-                "Data sheets may print %(sparse)s TFLOPS for %(dtype)s with structured sparsity; "
-                "%(dense)s is the dense rate, and the one used.",
-                sparse=round(rate * accelerator.sparsity_factor / 1e12),
-                dtype=dtype,
-                dense=round(rate / 1e12),
-            )
-        )
+    out += sparse_rate_warnings(accelerator, workload.dtype)
     if fleet is None or service is None or answers is None:
         return tuple(out)
     slots = fleet.replicas * int(fleet.workload.batch)

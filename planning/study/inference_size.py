@@ -117,6 +117,21 @@ def _can_form(count: int, fleet: FleetPlan) -> bool:
     return count >= fleet.accelerators_per_replica
 
 
+def window_notes(seconds: Band, window: float, count: int, needed: int) -> list[Message]:
+    """Why a run of `seconds` may not end within its `window` [s] on the `count` accelerators told; `needed` would do."""
+    if seconds.p50 > window:
+        return [told_count_message(count, needed)]
+    if seconds.p90 > window:
+        return [
+            msg(
+                "At the P90 the run takes %(hours)s h, longer than its window of %(window)s h.",
+                hours=round(seconds.p90 / HOUR, 2),
+                window=round(window / HOUR, 2),
+            )
+        ]
+    return []
+
+
 def told_count_message(count: int, needed: int) -> Message:
     """That the number told is not the one that the load takes."""
     if count < needed and count == 1:
@@ -240,17 +255,7 @@ def _batch(request: StudyRequest, known: KnownModel, accelerator: Accelerator) -
     )
     hours = found.accelerators / HOUR
     work = Band(seconds.p10 * hours, seconds.p50 * hours, seconds.p90 * hours, "h", seconds.grade)
-    notes = []
-    if seconds.p50 > window:
-        notes.append(told_count_message(found.accelerators, needed * each))
-    elif seconds.p90 > window:
-        notes.append(
-            msg(
-                "At the P90 the run takes %(hours)s h, longer than its window of %(window)s h.",
-                hours=round(seconds.p90 / HOUR, 2),
-                window=round(window / HOUR, 2),
-            )
-        )
+    notes = window_notes(seconds, window, found.accelerators, needed * each)
     steps = (
         Step("run_time", "items x O / throughput", {"items x O": tokens, "throughput": rate_of_all.p50},
              seconds.p50, "s"),

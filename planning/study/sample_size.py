@@ -18,6 +18,7 @@ from planning.study.inference_size import (
     accuracy_warnings,
     require_possible,
     told_count_message,
+    window_notes,
 )
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
@@ -163,17 +164,7 @@ def _batch(request: StudyRequest, workload: SampleWorkload, accelerator: Acceler
     seconds = Band(items / rate.p90, items / rate.p50, items / rate.p10, "s", rate.grade)
     hours = count / HOUR
     work = Band(seconds.p10 * hours, seconds.p50 * hours, seconds.p90 * hours, "h", rate.grade)
-    notes = []
-    if seconds.p50 > window:
-        notes.append(told_count_message(count, needed))
-    elif seconds.p90 > window:
-        notes.append(
-            msg(
-                "At the P90 the run takes %(hours)s h, longer than its window of %(window)s h.",
-                hours=round(seconds.p90 / HOUR, 2),
-                window=round(window / HOUR, 2),
-            )
-        )
+    notes = window_notes(seconds, window, count, needed)
     steps = (
         Step("run_time", "items / throughput", {"items": items, "throughput": rate.p50}, seconds.p50, "s"),
         Step("accelerator_hours", "n t / 3600", {"n": count, "t": seconds.p50}, work.p50, "h"),
