@@ -8,7 +8,6 @@ from typing import Any
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import serializers
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -29,9 +28,7 @@ def _addresses(patterns: Sequence[Any], prefix: str) -> Iterator[str]:
 
 
 class ApiIndex(APIView):
-    """Where things are. It names addresses only, as the schema does, so it asks for no log-in."""
-
-    permission_classes = [AllowAny]
+    """Where things are."""
 
     @extend_schema(
         responses=inline_serializer(

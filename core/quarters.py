@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from zoneinfo import ZoneInfo
@@ -73,3 +74,9 @@ class Quarter:
 
     def __str__(self) -> str:
         return f"{self.year}Q{self.q}"
+
+
+def months_later(day: date, months: int) -> date:
+    """The same day `months` later (earlier when negative); the last one of a shorter month."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))

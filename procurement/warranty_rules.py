@@ -8,7 +8,6 @@ or unusually heavy use", terms that run from the seller's invoice date, replacem
 
 from __future__ import annotations
 
-import calendar
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -16,6 +15,7 @@ from enum import StrEnum
 
 from core.errors import InputError
 from core.messages import Message, msg
+from core.quarters import months_later
 
 
 class StartTrigger(StrEnum):
@@ -46,12 +46,9 @@ def last_covered_day(start: date, months: int) -> date:
             value=months,
             limit=1,
         )
-    index = start.year * 12 + start.month - 1 + months
-    year, month = divmod(index, 12)
-    last = calendar.monthrange(year, month + 1)[1]
-    if start.day > last:
-        return date(year, month + 1, last)
-    return date(year, month + 1, start.day) - timedelta(days=1)
+    end = months_later(start, months)
+    # cut to a shorter month, its last day is covered; else the term ends on the eve
+    return end if end.day < start.day else end - timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)

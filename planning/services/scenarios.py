@@ -17,7 +17,7 @@ from core.messages import msg
 from core.models import Team, User
 from core.money import Money, round_amount
 from core.organisation import organisation, today
-from core.quarters import Quarter
+from core.quarters import Quarter, months_later
 from planning import policies
 from planning.capacity import ON_ORDER, Month, pool
 from planning.models.budgets import Bucket, Budget, BudgetChange, LedgerEntry
@@ -30,6 +30,7 @@ from planning.services.ledger import budget_for
 ZERO = Decimal(0)
 OPEN = (Bucket.RESERVED, Bucket.APPROVED, Bucket.COMMITTED)
 MOST = Decimal(1000)  # per cent
+MOST_QUARTERS = 8  # either way
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,10 @@ def what_if(change: Change, *, by: User) -> Outcome:
                     value=str(value), limit=f"-100 … {MOST}", unit="%"),
                 value=value, limit=f"-100 … {MOST}",
             )  # fmt: skip
-    if not -8 <= change.quarters <= 8:
-        raise InputError("quarters", msg("At most eight quarters"), value=change.quarters, limit=8)
+    if abs(change.quarters) > MOST_QUARTERS:
+        raise InputError(
+            "quarters", msg("At most eight quarters"), value=change.quarters, limit=MOST_QUARTERS
+        )
     book = _Book()
     moves = _move_order(book, change) if change.order and change.quarters else []
     if change.currency and change.rate_percent:
@@ -265,18 +268,8 @@ def _capacity(change: Change, by: User) -> Iterable[CapacityLine]:
 
 
 def _shift(day: date | None, quarters: int) -> date | None:
-    """The same day three months a quarter later or earlier; the last of a shorter month; never before today."""
-    if day is None:
-        return None
-    index = day.year * 12 + day.month - 1 + 3 * quarters
-    year, month = divmod(index, 12)
-    for last in (day.day, 30, 29, 28):
-        try:
-            moved = date(year, month + 1, min(day.day, last))
-        except ValueError:
-            continue
-        return max(moved, today())
-    return day
+    """The same day `quarters` later or earlier, never before today; None where no day is known."""
+    return None if day is None else max(months_later(day, 3 * quarters), today())
 
 
 @transaction.atomic
@@ -313,10 +306,15 @@ def propose(change: Change, *, reason: str, by: User) -> list[BudgetChange]:
             )
     if not made:
         raise InputError("change", msg("Nothing would have to be moved"))
+    teams = {row.budget.team for row in made}
+    sums: dict[str, Decimal] = defaultdict(lambda: ZERO)
+    for row in made:
+        sums[row.budget.currency] += row.amount
     record(
-        "scenario.proposed", on=made[0], by=by, reason=reason, team=made[0].budget.team,
-        changes=[row.pk for row in made],
-        total=str(Money(sum((row.amount for row in made), ZERO), made[0].budget.currency)),
+        "scenario.proposed", on=made[0], by=by, reason=reason, changes=[row.pk for row in made],
+        # of several teams it is an entry of none: one would read the others' there
+        team=teams.pop() if len(teams) == 1 else None,
+        totals=[str(Money(amount, currency)) for currency, amount in sorted(sums.items())],
     )  # fmt: skip
     return made
 

@@ -118,7 +118,7 @@ def _can_form(count: int, fleet: FleetPlan) -> bool:
 
 
 def window_notes(seconds: Band, window: float, count: int, needed: int) -> list[Message]:
-    """Why a run of `seconds` may not end within its `window` [s] on the `count` accelerators told; `needed` would do."""
+    """Why a run of `seconds` may not end within its `window` [s] on the `count` accelerators told, of `needed`."""
     if seconds.p50 > window:
         return [told_count_message(count, needed)]
     if seconds.p90 > window:

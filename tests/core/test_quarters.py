@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.quarters import Quarter
+from core.quarters import Quarter, months_later
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,17 @@ def test_quarters_tile_the_calendar(start_month):
         assert Quarter.of(quarter.start, start_month) == quarter
         assert quarter.next().previous() == quarter
         quarter = quarter.next()
+
+
+@pytest.mark.parametrize(
+    ("day", "months", "expected"),
+    [
+        (date(2026, 1, 31), 1, date(2026, 2, 28)),
+        (date(2027, 11, 30), 3, date(2028, 2, 29)),
+        (date(2026, 12, 15), 1, date(2027, 1, 15)),
+        (date(2026, 1, 15), -3, date(2025, 10, 15)),
+        (date(2026, 5, 31), 0, date(2026, 5, 31)),
+    ],
+)
+def test_months_later_keeps_the_day_or_takes_the_last(day, months, expected):
+    assert months_later(day, months) == expected

@@ -251,7 +251,8 @@ def test_a_proposal_carries_the_order_with_its_money_once_a_second_person_confir
         (0, 0), (1000, 0),
     ]  # fmt: skip
     assert prove_ledger() == []
-    assert AuditEntry.objects.filter(action="scenario.proposed").count() == 1
+    entry = AuditEntry.objects.get(action="scenario.proposed")
+    assert (entry.team, entry.data["totals"]) == (w.team, ["1,000.00 CNY"])
 
 
 def test_an_order_that_was_invoiced_meanwhile_is_not_carried_twice(w):
