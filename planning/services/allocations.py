@@ -252,9 +252,11 @@ def note_underuse(*, allocation_id: int) -> bool:
     row = _lock(allocation_id, None)
     day = today()
     used = busy_cards(row, day)
-    low = used is not None and used < row.cards * IDLE_SHARE
+    if used is None:
+        return False  # nobody measured: neither idle nor busy
+    low = used < row.cards * IDLE_SHARE
     if not low or row.underused_since is not None:
-        if not low and used is not None and row.underused_since is not None:
+        if not low and row.underused_since is not None:
             Allocation.objects.filter(pk=row.pk).update(underused_since=None)
         return False
     Allocation.objects.filter(pk=row.pk).update(underused_since=day)
@@ -267,7 +269,7 @@ def note_underuse(*, allocation_id: int) -> bool:
         "allocation.underused",
         on=row,
         message=msg("%(request)s holds %(cards)s cards and uses %(used)s: give back what is not needed",
-                    request=str(row.request), cards=row.cards, used=used or 0),
+                    request=str(row.request), cards=row.cards, used=used),
         url="/capacity/",
         revision=day.isoformat(),
     )  # fmt: skip

@@ -57,14 +57,7 @@ def post_bill(*, source_id: int, by: User) -> tuple[int, list[Message]]:
 
 def _post_group(source: TelemetrySource, group: _Group, amount: Decimal, by: User) -> int:
     month, number, team_id, currency = group
-    if number is None and team_id is None:
-        raise DomainError(
-            msg(
-                "%(amount)s of %(month)s belong to no request and no team: tag the lines or map them in the source",
-                amount=str(Money(amount, currency).rounded()),
-                month=f"{month:%Y-%m}",
-            )
-        )
+    quarter = Quarter.of(month, organisation().fiscal_start_month)
     document = f"bill:{source.pk}:{month:%Y-%m}:{number or ''}:{team_id or ''}:{currency}"
     before = LedgerEntry.objects.filter(
         source=document, bucket=Bucket.ACTUAL, kind=EntryKind.ACTUAL
@@ -77,8 +70,17 @@ def _post_group(source: TelemetrySource, group: _Group, amount: Decimal, by: Use
         request = CapacityRequest.objects.get(number=number)
         post_actual(request_id=request.pk, amount=rest, source=document, by=by, revision=revision)
         return 1
-    team = Team.objects.get(pk=team_id or 0)
-    quarter = Quarter.of(month, organisation().fiscal_start_month)
+    if team_id is None:
+        raise DomainError(
+            msg(
+                "%(amount)s of %(month)s belong to no request and no team, and wait for a cloud budget of %(quarter)s: "
+                "tag the lines or map them in the source",
+                amount=str(rest),
+                month=f"{month:%Y-%m}",
+                quarter=str(quarter),
+            )
+        )
+    team = Team.objects.get(pk=team_id)
     budget = lock_budgets([budget_for(team=team, quarter=quarter, kind=SpendKind.CLOUD).pk])
     (target,) = budget.values()
     rate = rate_on(currency, target.currency, month)

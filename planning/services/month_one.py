@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -120,12 +121,19 @@ def _figures(used: Fleet, accelerator: str, setting: ReviewRules) -> dict[str, A
     holes: list[Message] = list(used.holes)
     return {
         "utilization": mean("utilization"), "memory": mean("memory"), "sm": mean("sm"),
-        "energy_kwh": sum(p.use.energy_kwh or 0 for p in pools) or None, "hours": hours,
+        "energy_kwh": _energy(p.use.energy_kwh for p in pools), "hours": hours,
         "idle": sum(p.idle for p in pools), "statistic": setting.queue_statistic,
         "queue": used.queue.statistic(setting.queue_statistic), "jobs": used.queue.jobs,
         "interrupted": used.queue.interrupted, "queue_limit": setting.queue_hours * 3600,
         "oversized_below": setting.oversized_percent / 100, "holes": [h.to_json() for h in holes],
     }  # fmt: skip
+
+
+def _energy(told: Iterable[float | None]) -> float | None:
+    """The sum of all pools; None when one of them told nothing: a part is not the whole. [kWh]"""
+    sums = list(told)
+    known = [energy for energy in sums if energy is not None]
+    return sum(known) if sums and len(known) == len(sums) else None
 
 
 def _causes(found: Finding, figures: dict[str, Any]) -> list[str]:

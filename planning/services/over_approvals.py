@@ -61,7 +61,7 @@ def agree_to_more(*, request_id: int, up_to: Money, reason: str, by: User) -> Ov
             msg("The amount is above the limit up to which you may agree."), on=request
         )
     if not reason.strip():
-        raise InputError("over_reason", msg("Give a reason"), value=0, limit=1)
+        raise InputError("over_reason", msg("Give a reason"), value=reason)
     row = OverApproval.objects.create(
         revision=request.current, amount=amount.amount, currency=amount.currency,
         approved_amount=found.amount.amount, reason=reason.strip(), by=by,

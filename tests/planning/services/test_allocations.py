@@ -204,6 +204,18 @@ def test_without_telemetry_nobody_is_accused_and_used_cards_are_no_hoard(w):
     assert not Notice.objects.filter(event="allocation.underused").exists()
 
 
+def test_use_that_nobody_measures_any_more_is_not_taken_for_idle_or_busy(w):
+    telemetry(w, busy=4)
+    row = booked(w)
+    tasks.watch_allocations()
+    told = Notice.objects.count()
+    CardDay.objects.all().delete()
+    assert allocations.note_underuse(allocation_id=row.pk) is False
+    row.refresh_from_db()
+    assert row.underused_since == day(0)  # what was told stands until use is known again
+    assert Notice.objects.count() == told
+
+
 def test_the_calendar_shows_each_demand_once_and_others_only_their_own(w):
     running = booked(w, cards=5)
     builders.in_review(w)

@@ -132,6 +132,28 @@ def test_without_telemetry_it_says_so_and_is_no_failure_and_no_zero(fulfilled, c
     assert "No source told what cards did" in page
 
 
+def test_energy_is_the_sum_of_all_pools_or_not_known(fulfilled, w):
+    start = (timezone.now() - timedelta(days=10)).replace(minute=0, second=0, microsecond=0)
+    for n, told in ((1, {"power": 600.0}), (2, {})):
+        feed(
+            source(team=w.team, accelerator_slug=f"card-{n}"),
+            samples(card=f"GPU-{n}", start=start, **told),
+        )
+    look_back()
+    assert MonthOneReview.objects.get().figures["energy_kwh"] is None
+
+
+def test_energy_of_pools_that_all_told_it_is_added_up(fulfilled, w):
+    start = (timezone.now() - timedelta(days=10)).replace(minute=0, second=0, microsecond=0)
+    for n in (1, 2):
+        feed(
+            source(team=w.team, accelerator_slug=f"card-{n}"),
+            samples(card=f"GPU-{n}", start=start, power=600.0),
+        )
+    look_back()
+    assert MonthOneReview.objects.get().figures["energy_kwh"] == pytest.approx(1.2)
+
+
 def test_the_owner_answers_once_and_others_may_not(fulfilled, w, client):
     look_back()
     review = MonthOneReview.objects.get()

@@ -403,6 +403,7 @@ def test_a_bill_becomes_one_actual_entry_however_often_it_is_posted():
     posted, left = bills.post_bill(source_id=of.pk, by=w.finance)
     assert posted == 1
     assert "7.00 CNY" in str(left[0])  # belongs to nobody: told, not guessed
+    assert "cloud budget of 2026Q4" in str(left[0])  # and where it would go
     entry = LedgerEntry.objects.get(bucket="actual")
     assert (entry.amount, entry.budget.kind, entry.budget.team) == (Decimal(100), "cloud", w.team)
     again = load(of, CUR.format(slug=w.team.slug))

@@ -8,9 +8,10 @@ from rest_framework.test import APIClient
 
 from core.errors import InputError, NotPermitted
 from core.models import AppendOnlyError, AuditEntry
+from core.money import Money
 from planning.models import ApprovalPolicy, OverApproval, PlanChoice
 from planning.services import requests as planning_requests
-from planning.services.over_approvals import AboveApproved
+from planning.services.over_approvals import AboveApproved, agree_to_more
 from procurement.services import awards, orders
 from tests.procurement import builders as b
 
@@ -85,7 +86,7 @@ def test_where_the_policy_forbids_it_only_a_new_approval_helps():
 
 
 def test_an_order_is_not_issued_above_what_was_approved_until_an_approver_agrees():
-    s, _asked, award = award_for("2300000")
+    s, asked, award = award_for("2300000")
     order = awards.approve_award(award_id=award.pk, by=s.cto).orders.get()
     ApprovalPolicy.objects.update(order_tolerance=Decimal(0))
     PlanChoice.objects.update(base_amount=Decimal(2200000))
@@ -93,6 +94,9 @@ def test_an_order_is_not_issued_above_what_was_approved_until_an_approver_agrees
         orders.issue_order(order_id=order.pk, by=s.procurement)
     with pytest.raises(NotPermitted):
         orders.agree_over(order_id=order.pk, over_reason=WHY, by=s.procurement)
+    with pytest.raises(InputError) as refused:
+        agree_to_more(request_id=asked.pk, up_to=Money(GROSS, "CNY"), reason="  ", by=s.cto)
+    assert (refused.value.field, refused.value.value) == ("over_reason", "  ")
     orders.agree_over(order_id=order.pk, over_reason=WHY, by=s.cto)
     assert orders.issue_order(order_id=order.pk, by=s.procurement).number
 
