@@ -108,6 +108,10 @@ class Organisation(models.Model):
         _("language of documents"), max_length=10, choices=LANGUAGE_CHOICES, default="zh-hans"
     )
     stage = models.CharField(_("stage"), max_length=10, choices=Stage.choices, blank=True)
+    purchase_tax_rate = models.DecimalField(  # share; None: the usual one of the country, if known
+        _("tax on purchases"), max_digits=5, decimal_places=4, null=True, blank=True
+    )
+    purchase_tax_reclaimed = models.BooleanField(_("tax is reclaimed"), default=True)
     singleton = models.BooleanField(default=True, unique=True, editable=False)
 
     class Meta:
@@ -118,6 +122,11 @@ class Organisation(models.Model):
             models.CheckConstraint(
                 condition=models.Q(fiscal_start_month__range=(1, 12)),
                 name="organisation_fiscal_month",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(purchase_tax_rate__isnull=True)
+                | models.Q(purchase_tax_rate__gte=0, purchase_tax_rate__lt=1),
+                name="organisation_purchase_tax",
             ),
         ]
 

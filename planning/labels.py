@@ -55,6 +55,7 @@ def name_own_actions() -> None:
             "study.brief_made": _("Decision brief made"),
             "study.outdated": _("Study became outdated"),
             "organisation.stage_set": _("Stage of the organisation set"),
+            "organisation.purchase_tax_set": _("Tax on purchases set"),
             "site.added": _("Site described"),
             "site.changed": _("Site changed"),
             "request.lapsed": _("Approval lapsed: not ordered in time"),

@@ -170,6 +170,11 @@ def can_set_stage(user: User) -> bool:
     return has_role(user, Role.ADMINISTRATOR, Role.APPROVER)
 
 
+def can_set_purchase_tax(user: User) -> bool:
+    """Say which tax the organisation pays on what it buys: administrators and finance."""
+    return has_role(user, Role.ADMINISTRATOR, Role.FINANCE)
+
+
 def can_keep_budgets(user: User) -> bool:
     """Finance: allot, transfer, post what was spent, reverse, close."""
     return has_role(user, Role.FINANCE)

@@ -113,6 +113,7 @@ class Card:
     place: str
     cost: str
     amount: str | None  # where more is to be paid than the need costs
+    tax: str  # in that amount; empty: none
     time: str
     facts: list[tuple[str, str]]
     notes: list[str]
@@ -174,9 +175,26 @@ def plan_card(
         )
     return Card(
         str(ROLES[role]) if role else "", why, plan, plan_name(plan), place(plan), amount(plan["cost"], currency),
-        amount(plan["amount"], currency) if plan["amount"] != plan["cost"] else None, span(seconds["p50"]), facts,
+        amount(plan["amount"], currency) if plan["amount"] != plan["cost"] else None,
+        tax_in(plan), span(seconds["p50"]), facts,
         [*doubts(plan), *(said(note) for note in plan["notes"])],
     )  # fmt: skip
+
+
+def tax_rate(share: float) -> str:
+    """13 %, 8.25 %: as many places as the rate has."""
+    return percent(share, 0 if round(share * 100, 6).is_integer() else 2)
+
+
+def tax_in(plan: Mapping[str, Any]) -> str:
+    """The tax within a plan's amount, in words; empty where it has none. Studies of before told of none."""
+    tax = plan.get("tax")
+    if not tax or not Decimal(tax["amount"]):
+        return ""
+    values = {"tax": amount(tax["amount"], plan["currency"]), "rate": tax_rate(tax["rate"])}
+    if tax["reclaimed"]:
+        return _("of which tax at %(rate)s, reclaimed: %(tax)s") % values
+    return _("of which tax at %(rate)s, not reclaimed: %(tax)s") % values
 
 
 def doubts(plan: Mapping[str, Any]) -> list[str]:
@@ -200,6 +218,7 @@ def plan_rows(plans: Iterable[Mapping[str, Any]], sort: str = "cost") -> list[di
             "place": place(plan),
             "cost": amount(plan["cost"], plan["currency"]),
             "amount": amount(plan["amount"], plan["currency"]),
+            "tax": tax_in(plan),
             "spread": about_range(plan["cost_spread"], plan["currency"]),
             "time": span(plan["seconds"]["p50"]),
             "regret": about(plan["regret"]["p90"], plan["currency"]),
@@ -293,6 +312,10 @@ def detail(result: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]
             for step in estimate["trace"]
         ],
         "lines": [(said(line["label"]), amount(line["amount"], plan["currency"])) for line in plan["lines"]],
+        "order_lines": [
+            (said(line["label"]), amount(line["amount"], plan["currency"])) for line in plan.get("order_lines", ())
+        ],
+        "order_total": amount(plan["amount"], plan["currency"]),
     }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from planning.models.plans import PaymentChoice
 from planning.models.requests import LatencyClass, Residence
 from planning.selectors.approvals import Difference
 from planning.selectors.budgets import Balance
+from planning.study_tables import tax_rate
 
 _DECLARED: dict[
     str, workloads.Field
@@ -136,7 +137,18 @@ def plan_facts(plan: PlanChoice) -> list[tuple[str, str, str]]:
         (label("plan.cards"), cards if plan.servers else str(plan.cards), ""),
         (label("plan.mode"), str(plan.get_mode_display()), str(plan.get_spend_kind_display())),
         (label("plan.money"), money(plan.money), rate),
+        *_tax_fact(plan),
     ]
+
+
+def _tax_fact(plan: PlanChoice) -> list[tuple[str, str, str]]:
+    """How much of the amount is tax, and whether it comes back."""
+    tax = plan.tax
+    if tax is None:
+        return []
+    told = plan.summary["tax"]
+    back = gettext("reclaimed later") if told["reclaimed"] else gettext("not reclaimed")
+    return [(gettext("Of which tax"), money(tax), f"{tax_rate(told['rate'])}, {back}")]
 
 
 def difference_rows(differences: Iterable[Difference]) -> list[tuple[str, str, str]]:

@@ -1,7 +1,8 @@
-"""API of machine rooms; the same service and policy as the pages."""
+"""API of machine rooms and of what studies take from the organisation; the same service and policy as the pages."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.shortcuts import get_object_or_404
@@ -16,6 +17,7 @@ from core.drf import idempotent, seen_version
 from core.http import api_user
 from core.organisation import organisation
 from planning.models import Site
+from planning.services.purchase_tax import purchase_tax, set_purchase_tax
 from planning.services.sites import save_site
 from planning.services.stage import set_stage
 
@@ -69,6 +71,43 @@ class SiteDetail(APIView):
 
 class StageSerializer(serializers.Serializer[object]):
     stage = serializers.CharField(allow_blank=True)
+
+
+class PurchaseTaxSerializer(serializers.Serializer[object]):
+    rate = serializers.DecimalField(max_digits=5, decimal_places=4, allow_null=True)
+    reclaimed = serializers.BooleanField()
+    counted = serializers.DecimalField(
+        max_digits=5, decimal_places=4, allow_null=True, read_only=True
+    )
+
+
+class PurchaseTaxView(APIView):
+    """The tax on purchases as a share of the price before it; PUT sets it (administrators, finance).
+
+    `rate` null: the usual one of the country. `counted` is what studies take; null: none is known.
+    """
+
+    @extend_schema(responses=PurchaseTaxSerializer)
+    def get(self, request: Request) -> Response:
+        return Response(_purchase_tax())
+
+    @extend_schema(request=PurchaseTaxSerializer, responses=PurchaseTaxSerializer)
+    def put(self, request: Request) -> Response:
+        body = PurchaseTaxSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        set_purchase_tax(by=api_user(request), **body.validated_data)
+        return Response(_purchase_tax())
+
+
+def _purchase_tax() -> dict[str, Any]:
+    org, counted = organisation(), purchase_tax()
+    return PurchaseTaxSerializer(
+        {
+            "rate": org.purchase_tax_rate,
+            "reclaimed": org.purchase_tax_reclaimed,
+            "counted": None if counted is None else Decimal(str(counted.rate)),
+        }
+    ).data
 
 
 class StageView(APIView):

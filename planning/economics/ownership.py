@@ -9,7 +9,7 @@ paid for as capital (see `waiting_years`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -157,12 +157,26 @@ def capital_lines(case: OwnershipCase) -> dict[str, Money]:
     goods = total(lines.values(), case.currency)
     lines["duty"] = exact.times(goods, case.duty_rate)
     unreclaimed = 0.0 if case.vat_reclaimed else case.vat_rate
-    lines["vat"] = exact.times(goods + lines["duty"], unreclaimed)
+    lines["vat"] = exact.times(_taxed(lines, case.currency), unreclaimed)
     if case.housing.room_per_kw is not None:
         lines["room"] = exact.times(
             case.housing.room_per_kw, case.servers * case.server.max_power_kw
         )
     return lines
+
+
+def order_lines(case: OwnershipCase) -> dict[str, Money]:
+    """What is paid at the order, by line, rounded: tax that is reclaimed later is a line of it and of no cost."""
+    lines = capital_lines(case)
+    if case.vat_reclaimed:
+        lines["vat"] = exact.times(_taxed(lines, case.currency), case.vat_rate)
+    return lines
+
+
+def _taxed(lines: Mapping[str, Money], currency: str) -> Money:
+    """The goods and their duty, on which tax is paid."""
+    names = ("servers", "network", "storage", "spares", "duty")
+    return total((lines[name] for name in names), currency)
 
 
 def running_costs(case: OwnershipCase) -> dict[str, list[Money]]:

@@ -1,7 +1,8 @@
-"""A machine room, and the organisation's stage, as forms."""
+"""A machine room, and what studies take from the organisation, as forms."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from django import forms
@@ -43,3 +44,26 @@ class StageForm(forms.Form):
         choices=[("", _("Not told: no advice by stage")), *Stage.choices],
         required=False,
     )
+
+
+class PurchaseTaxForm(forms.Form):
+    """The tax on purchases, in per cent."""
+
+    rate = forms.DecimalField(
+        label=_("Tax on purchases, per cent"),
+        required=False,
+        min_value=0,
+        max_value=Decimal("99.99"),
+        decimal_places=2,
+        help_text=_("Of the price before tax: 13 for 13 per cent. Empty: the usual one of the country, where known."),
+    )  # fmt: skip
+    reclaimed = forms.BooleanField(
+        label=_("The tax is reclaimed"),
+        required=False,
+        help_text=_("Then it is part of what is paid at the order, and of no cost."),
+    )
+
+    def share(self) -> Decimal | None:
+        """The rate as a share."""
+        rate: Decimal | None = self.cleaned_data["rate"]
+        return None if rate is None else rate / 100

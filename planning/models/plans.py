@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from decimal import Decimal
 
 from django.db import models
 from django.utils import timezone
@@ -87,6 +88,12 @@ class PlanChoice(models.Model):
     @property
     def base_money(self) -> Money:
         return Money(self.base_amount, self.base_currency)
+
+    @property
+    def tax(self) -> Money | None:
+        """Of the amount; None where the study knew of no tax on it."""
+        told = self.summary.get("tax")
+        return None if not told else Money(Decimal(told["amount"]), self.currency)
 
     def compute_hash(self) -> str:
         """SHA-256 of what an approver agrees to: what is bought and for how much, at which rate."""

@@ -33,6 +33,9 @@ from planning.study.search.snapshot import (
     latest_rates,
 )
 
+# Low, high, currency, day, source, and whether tax is in it.
+PlatformPrice = tuple[Decimal, Decimal, str, date, str, bool | None]
+
 # A term of so many months, as a way of paying.
 TERMS = {12: PaymentMode.RESERVED_1Y, 36: PaymentMode.RESERVED_3Y, 1: PaymentMode.SUBSCRIPTION}
 
@@ -128,7 +131,7 @@ def shipped_snapshot(on: date) -> Snapshot:
         {
             row["slug"]: (
                 Decimal(row["prices"][0]["low"]), Decimal(row["prices"][0]["high"]), row["prices"][0]["currency"],
-                date(row["price_year"], 1, 1), row["source"],
+                date(row["price_year"], 1, 1), row["source"], None,
             )
             for row in shipped.document("server_platforms")["server_platforms"]
             if row["prices"]
@@ -232,19 +235,21 @@ def _mode(price: OfferPrice) -> PaymentMode | None:
     return TERMS.get(price.term_months)
 
 
-def _platform_prices() -> dict[Any, tuple[Decimal, Decimal, str, date, str]]:
+def _platform_prices() -> dict[Any, PlatformPrice]:
     """platform id → newest price range of new hardware: one query."""
-    found: dict[Any, tuple[Decimal, Decimal, str, date, str]] = {}
+    found: dict[Any, PlatformPrice] = {}
     rows = PriceRecord.objects.filter(platform__isnull=False).exclude(
         condition=PriceRecord.Condition.USED
     )
     for row in rows.order_by("as_of", "pk"):
-        found[row.platform_id] = (row.low, row.high, row.currency, row.as_of, row.source)
+        found[row.platform_id] = (
+            row.low, row.high, row.currency, row.as_of, row.source, row.tax_included,
+        )  # fmt: skip
     return found
 
 
 def _platforms(
-    rows: Iterable[Mapping[str, Any]], prices: Mapping[Any, tuple[Decimal, Decimal, str, date, str]]
+    rows: Iterable[Mapping[str, Any]], prices: Mapping[Any, PlatformPrice]
 ) -> tuple[list[Platform], list[Unpriced]]:
     platforms: list[Platform] = []
     missing: dict[str, list[Message]] = defaultdict(list)
@@ -258,7 +263,7 @@ def _platforms(
                 msg("Its power is not known, so owning it cannot be costed")
             )
             continue
-        low, high, currency, as_of, source = price
+        low, high, currency, as_of, source, taxed = price
         units = row.get("rack_units")
         platforms.append(
             Platform(
@@ -277,6 +282,7 @@ def _platforms(
                 high,
                 as_of,
                 source,
+                taxed,
             )
         )
     return platforms, [Unpriced(name, reasons[0]) for name, reasons in missing.items()]

@@ -34,6 +34,7 @@ from planning.places import country_of_zone
 from planning.selectors.budgets import balances
 from planning.services.calibration import calibrated_market
 from planning.services.estimates import catalogue
+from planning.services.purchase_tax import purchase_tax
 from planning.services.snapshots import snapshot
 from planning.states import StudyStatus
 from planning.stock import owned_utilisation
@@ -41,6 +42,7 @@ from planning.study.estimates import model_for
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest, parse_request, request_json
 from planning.study.search.compare import compare
+from planning.study.search.purchase_tax import tax_from_json
 from planning.study.search.run import Setting, run_study
 from planning.study.search.snapshot import Snapshot, content_hash, snapshot_from_json
 from planning.study.search.what_if import Changes, part_of
@@ -157,6 +159,7 @@ def setting_for(revision: RequestRevision) -> Setting:
         owned_utilisation=owned_utilisation(today()),
         budgets=_left(revision.request.team_id, org.currency),
         stage=org.stage or None,
+        tax=purchase_tax(),
     )
 
 
@@ -205,6 +208,7 @@ def _pinned(inputs: Inputs, market: MarketSnapshot) -> dict[str, Any]:
         "owned_utilisation": inputs.setting.owned_utilisation,
         "budgets": {kind: str(left) for kind, left in sorted(inputs.setting.budgets.items())},
         "stage": inputs.setting.stage,
+        "purchase_tax": None if inputs.setting.tax is None else inputs.setting.tax.to_json(),
         "constants": {"estimator": _constants(inputs.request.kind), "economics": defaults.VERSION},
     }
 
@@ -223,7 +227,7 @@ def inputs_of(study: Study) -> Inputs:
 
 
 def _setting(pinned: dict[str, Any]) -> Setting:
-    """The setting that a study pinned; older ones knew of no budget and no stage."""
+    """The setting that a study pinned; older ones knew of no budget, no stage and no tax."""
     return Setting(
         pinned["currency"],
         pinned["seed"],
@@ -231,6 +235,7 @@ def _setting(pinned: dict[str, Any]) -> Setting:
         pinned["owned_utilisation"],
         {kind: Decimal(left) for kind, left in pinned.get("budgets", {}).items()},
         pinned.get("stage"),
+        tax_from_json(pinned.get("purchase_tax")),
     )
 
 

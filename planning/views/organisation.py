@@ -11,8 +11,11 @@ from core.http import SignedInRequest
 from core.organisation import organisation
 from core.policies import require
 from planning import policies
-from planning.forms.sites import StageForm
+from planning.forms.sites import PurchaseTaxForm, StageForm
+from planning.places import country_of_zone
+from planning.services.purchase_tax import purchase_tax, set_purchase_tax
 from planning.services.stage import set_stage
+from planning.study_tables import tax_rate
 
 
 def organisation_stage(request: SignedInRequest) -> HttpResponse:
@@ -25,3 +28,32 @@ def organisation_stage(request: SignedInRequest) -> HttpResponse:
         return redirect("organisation-stage")
     status = 422 if form.errors else 200
     return render(request, "planning/organisation_stage.html", {"form": form}, status=status)
+
+
+def purchase_tax_page(request: SignedInRequest) -> HttpResponse:
+    """State the tax on purchases (administrators and finance)."""
+    require(policies.can_set_purchase_tax(request.user))
+    org = organisation()
+    rate = org.purchase_tax_rate
+    form = PurchaseTaxForm(
+        request.POST or None,
+        initial={
+            "rate": None if rate is None else (rate * 100).normalize(),
+            "reclaimed": org.purchase_tax_reclaimed,
+        },
+    )
+    if request.method == "POST" and form.is_valid():
+        set_purchase_tax(
+            rate=form.share(), reclaimed=form.cleaned_data["reclaimed"], by=request.user
+        )
+        messages.success(request, _("Saved. Studies made from now on follow it."))
+        return redirect("purchase-tax")
+    counted = purchase_tax()
+    context = {
+        "form": form,
+        "counted": counted,
+        "rate": counted and tax_rate(counted.rate),
+        "country": country_of_zone(org.time_zone),
+    }
+    status = 422 if form.errors else 200
+    return render(request, "planning/purchase_tax.html", context, status=status)

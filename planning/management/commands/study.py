@@ -16,8 +16,10 @@ from core.organisation import NotSetUp, organisation, today
 from planning.management.commands.estimate import read_request
 from planning.places import country_of_zone
 from planning.services import snapshots, studies
+from planning.services.purchase_tax import purchase_tax
 from planning.study.answer_json import error_json
 from planning.study.request import parse_request
+from planning.study.search.purchase_tax import usual_tax
 from planning.study.search.run import Setting, run_study
 from planning.study.search.say import said
 from planning.study_text import result_lines
@@ -55,12 +57,15 @@ def _study(seed: int, country: str) -> dict[str, Any]:
     try:
         org = organisation()
         day, currency, home = today(org), org.currency, country_of_zone(org.time_zone)
+        tax = purchase_tax() if not country else None
     except (NotSetUp, OperationalError, ProgrammingError):  # no database, or an empty one
         day, currency, home = datetime.now(UTC).date(), "USD", "US"
+        tax = None
     told = request.constraints.currency
     if told is not None:
         currency = told
         home = {"CNY": "CN"}.get(told, home)
-    setting = Setting(currency=currency, seed=seed, country=country or home)
+    land = country or home
+    setting = Setting(currency=currency, seed=seed, country=land, tax=tax or usual_tax(land))
     inputs = studies.prepare(request, snapshots.snapshot(day), setting)
     return run_study(inputs.request, inputs.known, inputs.snapshot, inputs.setting)

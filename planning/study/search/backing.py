@@ -16,9 +16,9 @@ from core.messages import Message, msg
 from core.money import Money
 from planning.economics import defaults
 from planning.economics.break_even import Rent, break_even_utilisation
-from planning.economics.ownership_case import OwnershipCase, default_case
+from planning.economics.ownership_case import OwnershipCase
 from planning.economics.types import HOURS_PER_YEAR, PaymentMode
-from planning.study.search.costs import YEARS
+from planning.study.search.costs import YEARS, case_of
 
 if TYPE_CHECKING:
     from planning.study.search.choice import World
@@ -75,7 +75,7 @@ class Backings:
 
     def _break_even(self, platform: int, servers: int) -> float | None:
         server = self.world.snapshot.platforms[platform].server
-        case = default_case(server, servers, years=YEARS)
+        case = case_of(self.world.snapshot.platforms[platform], servers, self.world.tax)
         rent = rent_of(self.world, server.accelerator, case)
         if rent is None:  # nobody rents it out: the rule of thumb
             return defaults.value("advice.own_min_utilisation")

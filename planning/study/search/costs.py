@@ -13,19 +13,21 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError
+from core.messages import msg
 from core.money import Money
 from planning.economics import defaults, exact
 from planning.economics.billing import instances_needed
 from planning.economics.exchange import RateTable
-from planning.economics.ownership import evaluate
+from planning.economics.ownership import LINE_LABELS, evaluate, order_lines
 from planning.economics.ownership_case import Housing, OwnershipCase, default_case
 from planning.economics.pricing import price_candidates
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
-from planning.economics.types import HOURS_PER_YEAR, MODES, PaymentMode
+from planning.economics.types import HOURS_PER_YEAR, MODES, CostLine, PaymentMode
 from planning.estimators.types import Accelerator
 from planning.study.request import StudyRequest
 from planning.study.search.data_costs import DataCosts
 from planning.study.search.market import Market
+from planning.study.search.purchase_tax import PurchaseTax
 from planning.study.search.snapshot import Platform, Room, Snapshot, Unpriced
 from planning.study.search.ways import Floats, Ints, Ways
 
@@ -44,7 +46,7 @@ class Candidates:
     mix: Ints  # of the world's mixes
     room: Ints  # of the snapshot, where bought servers stand; -1: a colocation, or not bought
     cost: Floats  # of the need; inf: it would never end
-    amount: Floats  # to be paid for it: the cost, or for a purchase the capital
+    amount: Floats  # to be paid for it: the cost, or for a purchase the capital and its tax
     hours: Floats  # billed, or held
     seconds: Floats  # time of the run, or latency [s]
     instances: Ints
@@ -159,6 +161,7 @@ def owned_cost(
     card_hours: float,
     utilisation: float | None = None,
     room: Room | None = None,
+    tax: PurchaseTax | None = None,
 ) -> Owned:
     """What `card_hours` on `servers` bought for them cost, other work using them for the usual share of the rest; in
     `room`, or in a colocation.
@@ -166,7 +169,7 @@ def owned_cost(
     share = H / (H + u (A - H)), A the card-hours of the life and u the usual utilisation: a need that lasts as long as
     the servers pays for all of them, a short one for what it takes of the hours that are used at all.
     """
-    case = _case(platform, servers)
+    case = case_of(platform, servers, tax)
     if room is not None:
         case = _housed(case, room, snapshot.table)
     life = case.accelerators * HOURS_PER_YEAR * case.years * case.availability
@@ -180,8 +183,30 @@ def owned_cost(
 
 
 @cache
-def _case(platform: Platform, servers: int) -> OwnershipCase:
-    return default_case(platform.server, servers, years=YEARS)
+def case_of(platform: Platform, servers: int, tax: PurchaseTax | None) -> OwnershipCase:
+    """Owning so many of the servers, at their price before tax, taxed as the organisation is."""
+    server = platform.server
+    if tax is not None and platform.tax_included:
+        net = Money(server.price.amount / (1 + exact.to_decimal(tax.rate)), server.price.currency)
+        server = replace(server, price=net)
+    return replace(
+        default_case(server, servers, years=YEARS),
+        vat_rate=0.0 if tax is None else tax.rate,
+        vat_reclaimed=tax is None or tax.reclaimed,
+    )
+
+
+def paid_at_order(snapshot: Snapshot, case: OwnershipCase, currency: str) -> tuple[CostLine, ...]:
+    """What the order of a purchase comes to in the study's currency, tax as a line of its own; each line is rounded."""
+    lines = (
+        CostLine(name, _TAX if name == "vat" else LINE_LABELS[name], amount)
+        for name, money in order_lines(case).items()
+        if (amount := snapshot.table.unit_price(money, currency).rounded()).amount
+    )
+    return tuple(lines)
+
+
+_TAX = msg("Tax on the purchase")
 
 
 def _housed(case: OwnershipCase, room: Room, table: RateTable) -> OwnershipCase:
@@ -209,6 +234,7 @@ def bought(
     currency: str,
     *,
     utilisation: float | None = None,
+    tax: PurchaseTax | None = None,
 ) -> tuple[Candidates, list[Unpriced]]:
     """Every way on servers that are bought for it, in a colocation and in each own room; servers whose currency has no
     rate or no defaults are named."""
@@ -220,6 +246,7 @@ def bought(
             continue
         own: Ints = np.flatnonzero(ways.accelerator == slugs.index(platform.server.accelerator))
         own = own[ways.linked[own] <= platform.server.accelerators]
+        amounts: dict[int, float] = {}  # of an order, by servers
         for place, room in enumerate((None, *snapshot.rooms), start=-1):
             try:
                 snapshot.table.unit_price(platform.server.price, currency)
@@ -227,17 +254,19 @@ def bought(
                     cards, hours = int(ways.cards[way]), float(ways.hours[way])
                     servers = -(-cards // platform.server.accelerators)
                     found = owned_cost(
-                        snapshot, platform, servers, cards * hours, utilisation, room
+                        snapshot, platform, servers, cards * hours, utilisation, room, tax
                     )
                     cost = snapshot.table.unit_price(found.cost, currency).rounded()
-                    capital = snapshot.table.unit_price(found.capital, currency).rounded()
+                    if servers not in amounts:
+                        paid = paid_at_order(snapshot, found.case, currency)
+                        amounts[servers] = float(sum(line.amount.amount for line in paid))
                     rows.append(
                         (
                             int(way),
                             number,
                             place,
                             float(cost.amount),
-                            float(capital.amount),
+                            amounts[servers],
                             servers,
                         )
                     )

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from core.messages import Message, msg, plural
-from core.money import Money, round_amount
+from core.money import Money, round_amount, total
 from planning.economics import defaults, exact
 from planning.economics.types import HOURS_PER_MONTH, CostLine, CostSheet
 from planning.study.search import mixes
@@ -18,10 +18,12 @@ from planning.study.search.costs import (
     YEARS,
     idle_hour_cost,
     owned_cost,
+    paid_at_order,
     reuse_cost,
     room_of,
 )
 from planning.study.search.housing import agreement
+from planning.study.search.purchase_tax import tax_note
 from planning.study.search.regret import Regrets
 from planning.study.search.snapshot import Room
 from planning.study.workloads import ONLINE
@@ -38,6 +40,7 @@ class Bill:
     cost: Money
     lines: tuple[CostLine, ...]  # of the cost
     notes: tuple[Message, ...] = ()
+    order: tuple[CostLine, ...] = ()  # of the amount, where that is not the cost
 
 
 def bill(world: World, i: int) -> Bill:
@@ -92,25 +95,29 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
     platform = world.snapshot.platforms[int(c.platform[i])]
     room = room_of(world.snapshot, c, i)
     found = owned_cost(
-        world.snapshot, platform, int(c.instances[i]), cards * hours, world.utilisation, room
-    )
+        world.snapshot, platform, int(c.instances[i]), cards * hours, world.utilisation, room,
+        world.tax,
+    )  # fmt: skip
 
     def converted(money: Money) -> Money:
         return world.snapshot.table.unit_price(money, world.currency).rounded()
 
-    capital, cost = converted(found.capital), converted(found.cost)
+    order = paid_at_order(world.snapshot, found.case, world.currency)
+    amount = total((line.amount for line in order), world.currency)
+    tax = total((line.amount for line in order if line.name == "vat"), world.currency)
+    capital, cost = amount - tax, converted(found.cost)
     whole = converted(found.life_cost)
     notes = (
         plural(
             int(c.instances[i]),
             msg(
-                "One server for %(capital)s; over %(years)s years it costs %(life)s after resale",
+                "One server for %(capital)s before tax; over %(years)s years it costs %(life)s after resale",
                 capital=capital.about(),
                 years=YEARS,
                 life=whole.about(),
             ),
             msg(
-                "%(servers)s servers for %(capital)s; over %(years)s years they cost %(life)s after resale",
+                "%(servers)s servers for %(capital)s before tax; over %(years)s years they cost %(life)s after resale",
                 servers=int(c.instances[i]),
                 capital=capital.about(),
                 years=YEARS,
@@ -129,12 +136,13 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
                 )
             ),
         ),
+        tax_note(world.tax, tax, included=platform.tax_included),
         *_housing_notes(room),
     )
     line = CostLine(
         "share", msg("Share of the servers' whole cost"), cost, cards * hours, "card-hour"
     )
-    return Bill(capital, cost, (line,), notes)
+    return Bill(amount, cost, (line,), notes, order)
 
 
 def _housing_notes(room: Room | None) -> list[Message]:
@@ -200,6 +208,7 @@ def plan_json(
         "seconds": float(c.seconds[i]),
         "cost": str(paid.cost.amount),
         "precision": ways.precision[way],
+        "tax": _tax_json(world, paid),
     }
     return {
         "key": key_of(world, i),
@@ -216,17 +225,9 @@ def plan_json(
         "cost": str(paid.cost.amount),
         "searched_cost": str(round_amount(exact.to_decimal(float(c.cost[i])), world.currency)),
         "currency": world.currency,
-        "lines": [
-            {
-                "name": line.name,
-                "label": line.label.to_json(),
-                "amount": str(line.amount.amount),
-                "quantity": line.quantity,
-                "unit": line.unit,
-            }
-            for line in paid.lines
-            if line.amount.amount
-        ],
+        "lines": _lines_json(paid.lines),
+        "order_lines": _lines_json(paid.order),
+        "tax": _tax_json(world, paid),
         "doubts": [doubt.to_json() for doubt in doubts],
         "notes": [note.to_json() for note in (*paid.notes, *_cautions(world, i))],
         **where,
@@ -249,6 +250,28 @@ def plan_json(
     }  # fmt: skip
 
 
+def _lines_json(lines: tuple[CostLine, ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": line.name,
+            "label": line.label.to_json(),
+            "amount": str(line.amount.amount),
+            "quantity": line.quantity,
+            "unit": line.unit,
+        }
+        for line in lines
+        if line.amount.amount
+    ]
+
+
+def _tax_json(world: World, paid: Bill) -> dict[str, Any] | None:
+    """The tax within the amount of a purchase; None for what is no purchase, and where no tax is set."""
+    if world.tax is None or not paid.order:
+        return None
+    amounts = (line.amount for line in paid.order if line.name == "vat")
+    return {"amount": str(total(amounts, world.currency).amount), **world.tax.to_json()}
+
+
 def _kind(world: World, i: int) -> str:
     """How candidate `i` is come by."""
     c = world.candidates
@@ -262,7 +285,8 @@ def _kind(world: World, i: int) -> str:
 def cash_course(world: World, i: int, paid: Bill) -> list[Decimal]:
     """What has been paid after 0, 1, 2, ... months.
 
-    A purchase is paid at the order and then month by month for its years; what is rented is paid evenly over its time,
+    A purchase is paid at the order and then month by month for its years; tax that is reclaimed comes back in the
+    first month. What is rented is paid evenly over its time,
     or over the terms that were committed to.
     """
     c, ways = world.candidates, world.ways
@@ -272,14 +296,20 @@ def cash_course(world: World, i: int, paid: Bill) -> list[Decimal]:
         cards, hours = int(ways.cards[way]), float(c.hours[i])
         found = owned_cost(
             world.snapshot, platform, int(c.instances[i]), cards * hours, world.utilisation,
-            room_of(world.snapshot, c, i),
+            room_of(world.snapshot, c, i), world.tax,
         )  # fmt: skip
-        factor = paid.amount.amount / found.capital.amount if found.capital.amount else Decimal(1)
-        running = (found.life_cost.amount + found.resale.amount) * factor - paid.amount.amount
+        reclaimed = Decimal(0)
+        if world.tax is not None and world.tax.reclaimed:
+            reclaimed = sum(
+                (line.amount.amount for line in paid.order if line.name == "vat"), Decimal(0)
+            )
+        capital = paid.amount.amount - reclaimed
+        factor = capital / found.capital.amount if found.capital.amount else Decimal(1)
+        running = (found.life_cost.amount + found.resale.amount) * factor - capital
         months = YEARS * 12
-        return [
-            paid.amount.amount + round_amount(running * n / months, world.currency)
-            for n in range(months + 1)
+        return [paid.amount.amount] + [
+            capital + round_amount(running * n / months, world.currency)
+            for n in range(1, months + 1)
         ]
     span = max(float(ways.span_hours[way]), float(c.hours[i]))
     if c.mix[i] >= 0:

@@ -171,7 +171,7 @@ def _bought(world: World, i: int, hours: Floats, others: Floats) -> Floats:
     cards = int(world.ways.cards[c.way[i]])
     planned = owned_cost(
         world.snapshot, platform, int(c.instances[i]), cards * float(c.hours[i]), world.utilisation,
-        room_of(world.snapshot, c, i),
+        room_of(world.snapshot, c, i), world.tax,
     )  # fmt: skip
     life = planned.case.accelerators * HOURS_PER_YEAR * YEARS * planned.case.availability
     wanted = cards * hours

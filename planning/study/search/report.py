@@ -12,7 +12,6 @@ from core.money import Money
 from planning.economics import defaults
 from planning.economics.advice import PlanFacts, Situation, Stage, advise, five_rules
 from planning.economics.break_even import break_even_utilisation, curves
-from planning.economics.ownership_case import default_case
 from planning.economics.risk import Range, Reservation, RiskInputs, simulate
 from planning.economics.types import PaymentMode
 from planning.estimators.inference import estimate_inference
@@ -23,7 +22,7 @@ from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
 from planning.study.search.backing import card_hour, known_use, rent_of
 from planning.study.search.choice import Choice, World, timing
-from planning.study.search.costs import YEARS
+from planning.study.search.costs import YEARS, case_of
 from planning.study.search.plans import bill, key_of
 from planning.study.search.regret import NEED, Regrets, may_miss
 from planning.study.search.ways import Exclusion, Found, Ints
@@ -430,7 +429,7 @@ def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | 
         return None
     platform = world.snapshot.platforms[int(c.platform[bought])]
     slug = platform.server.accelerator
-    case = default_case(platform.server, int(c.instances[bought]), years=YEARS)
+    case = case_of(platform, int(c.instances[bought]), world.tax)
     rent = rent_of(world, slug, case)
     if rent is None:
         return None

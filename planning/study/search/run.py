@@ -27,6 +27,7 @@ from planning.study.search.inference_ways import inference_ways
 from planning.study.search.market import allowed_accelerators, market
 from planning.study.search.mixes import mixed
 from planning.study.search.plans import plan_json
+from planning.study.search.purchase_tax import PurchaseTax
 from planning.study.search.regret import Regrets, regrets
 from planning.study.search.sample_ways import as_served, sample_ways
 from planning.study.search.snapshot import Snapshot
@@ -60,6 +61,7 @@ class Setting:
         default_factory=dict
     )  # what the team has left, by kind of spend
     stage: str | None = None  # of the organisation, where the request tells none
+    tax: PurchaseTax | None = None  # on purchases; None: not set
 
 
 def silent(percent: int, stage: Message) -> None:
@@ -93,8 +95,9 @@ def run_study(
     found = ways_of(request, known, accelerators, _priced(snapshot))
     progress(50, STAGES["price"])
     owned, not_priced = bought(
-        found.ways, accelerators, snapshot, setting.currency, utilisation=setting.owned_utilisation
-    )
+        found.ways, accelerators, snapshot, setting.currency, utilisation=setting.owned_utilisation,
+        tax=setting.tax,
+    )  # fmt: skip
     data, data_notes = data_costs(request, known, snapshot, setting.currency)
     hired = rented(request, found.ways, accelerators, sold, data)
     blends, mixes = mixed(request, found.ways, hired, sold, snapshot, setting.currency)
@@ -113,6 +116,7 @@ def run_study(
         team_budgets={
             kind: Money(left, setting.currency) for kind, left in setting.budgets.items()
         },
+        tax=setting.tax,
     )  # fmt: skip
     progress(65, STAGES["rank"])
     choice = choose(world)

@@ -104,6 +104,7 @@ def _plan() -> dict[str, Any]:
     line = {
         "name": _TEXT, "label": _TEXT, "amount": _DECIMAL, "quantity": _or_none(_NUMBER), "unit": _TEXT,
     }  # fmt: skip
+    tax = {"amount": _DECIMAL, "rate": _SHARE, "reclaimed": {"type": "boolean"}}
     return _object(
         {
             "key": {"type": "string", "maxLength": 160},
@@ -126,6 +127,8 @@ def _plan() -> dict[str, Any]:
             "searched_cost": _DECIMAL,
             "currency": _TEXT,
             "lines": _list(_object(line)),
+            "order_lines": _list(_object(line)),
+            "tax": _or_none(_object(tax)),
             "doubts": _TEXTS,
             "notes": _TEXTS,
             "provider": _TEXT,

@@ -31,6 +31,7 @@ class Platform:
     high: Decimal
     as_of: date
     source: str
+    tax_included: bool | None = None  # in the price; None: not stated, taken as without
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ def _platform_json(platform: Platform) -> dict[str, Any]:
         "high": str(platform.high),
         "as_of": platform.as_of.isoformat(),
         "source": platform.source,
+        "tax_included": platform.tax_included,
     }
 
 
@@ -172,6 +174,7 @@ def _platform(row: Mapping[str, Any]) -> Platform:
         Decimal(row["high"]),
         date.fromisoformat(row["as_of"]),
         row["source"],
+        row.get("tax_included"),
     )
 
 

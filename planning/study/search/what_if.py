@@ -124,13 +124,15 @@ def what_if(
     )
     hired = replace(hired, cost=hired.cost * changes.price, amount=hired.amount * changes.price)
     use = setting.owned_utilisation if changes.utilisation is None else changes.utilisation
-    owned, _unpriced = bought(found.ways, accelerators, snapshot, setting.currency, utilisation=use)
+    owned, _unpriced = bought(
+        found.ways, accelerators, snapshot, setting.currency, utilisation=use, tax=setting.tax
+    )
     candidates = join(
         [hired, blends, owned, reused(found.ways, accelerators, snapshot, setting.currency)]
     )
     world = World(
         asked, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, None,
-        price_factor=changes.price, utilisation=use, mixes=mixes, data=data,
+        price_factor=changes.price, utilisation=use, mixes=mixes, data=data, tax=setting.tax,
     )  # fmt: skip
     choice = choose(world)
     return {
