@@ -82,8 +82,12 @@ def read_table(
     required: Collection[str] = (),
     encoding: str = "",
     delimiter: str = "",
+    aliases: Mapping[str, str] | None = None,
+    max_rows: int = MAX_ROWS,
 ) -> Table:
     """Read `content`; `columns` are the names that the caller understands, `required` those it cannot do without.
+
+    `aliases` leads other headings (as `heading` writes them) to a column; `max_rows` is how many records are taken.
 
     Raises
     ------
@@ -101,12 +105,16 @@ def read_table(
             value=len(content),
             limit=MAX_BYTES,
         )  # fmt: skip
+    names = dict.fromkeys(columns, "") | dict(aliases or {})
     if content.startswith(b"PK\x03\x04"):
-        records, encoding, delimiter = _workbook_records(content), "xlsx", ""
+        records, encoding, delimiter = _workbook_records(content, max_rows), "xlsx", ""
     else:
         text, encoding = decode(content, encoding)
-        delimiter = delimiter or _find_delimiter(text, columns)
-        records = _csv_records(text, delimiter)
+        delimiter = delimiter or _find_delimiter(text, names)
+        records = _csv_records(text, delimiter, max_rows)
+    if records:
+        line, header = records[0]
+        records[0] = (line, [names.get(heading(cell)) or cell for cell in header])
     return _table(records, columns, required, encoding, delimiter)
 
 
@@ -170,16 +178,17 @@ def _find_delimiter(text: str, columns: Collection[str]) -> str:
 
     def known(delimiter: str) -> tuple[int, int]:
         header = next(csv.reader(io.StringIO(text[:65_536], newline=""), delimiter=delimiter), [])
-        return sum(_name(cell) in columns for cell in header), len(header)
+        return sum(heading(cell) in columns for cell in header), len(header)
 
     return max(DELIMITERS, key=known)
 
 
-def _name(cell: str) -> str:
+def heading(cell: str) -> str:
+    """A heading as it is compared: small letters, `_` for blanks, no byte-order mark."""
     return cell.strip().lstrip("\ufeff").lower().replace(" ", "_")
 
 
-def _csv_records(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+def _csv_records(text: str, delimiter: str, max_rows: int) -> list[tuple[int, list[str]]]:
     """Records with the line each begins on. Quoted line breaks stay inside their cell."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     records, line = [], 1
@@ -188,8 +197,8 @@ def _csv_records(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
             if any(cell.strip() for cell in record):
                 records.append((line, record))
             line = reader.line_num + 1
-            if len(records) > MAX_ROWS + 1:
-                raise _too_many()
+            if len(records) > max_rows + 1:
+                raise _too_many(max_rows)
     except csv.Error as error:
         raise InputError(
             "file", msg("Line %(line)s cannot be read: %(problem)s", line=reader.line_num, problem=str(error))
@@ -197,7 +206,7 @@ def _csv_records(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
     return records
 
 
-def _workbook_records(content: bytes) -> list[tuple[int, list[str]]]:
+def _workbook_records(content: bytes, max_rows: int) -> list[tuple[int, list[str]]]:
     """Rows of the first sheet. Formulas count by their stored value; dates become ISO dates."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -221,8 +230,8 @@ def _workbook_records(content: bytes) -> list[tuple[int, list[str]]]:
         record = [_workbook_text(cell) for cell in cells]
         if any(cell.strip() for cell in record):
             records.append((number, record))
-        if len(records) > MAX_ROWS + 1:
-            raise _too_many()
+        if len(records) > max_rows + 1:
+            raise _too_many(max_rows)
     book.close()
     return records
 
@@ -244,11 +253,11 @@ def _workbook_text(cell: object) -> str:
     return str(cell)
 
 
-def _too_many() -> InputError:
+def _too_many(limit: int) -> InputError:
     return InputError(
         "file",
-        msg("The file has more than %(limit)s rows; split it", limit=MAX_ROWS),
-        limit=MAX_ROWS,
+        msg("The file has more than %(limit)s rows; split it", limit=limit),
+        limit=limit,
     )
 
 
@@ -261,7 +270,7 @@ def _table(
 ) -> Table:
     if not records:
         raise InputError("file", msg("The file holds no rows"))
-    header = [_name(cell) for cell in records[0][1]]
+    header = [heading(cell) for cell in records[0][1]]
     while header and not header[-1]:
         header.pop()
     double = sorted({name for name in header if header.count(name) > 1 and name in columns})

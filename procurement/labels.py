@@ -76,6 +76,13 @@ def name_own_actions() -> None:
             "quote.selected": _("Quote selected"),
             "quote.superseded": _("Quote superseded"),
             "quote.withdrawn": _("Quote withdrawn"),
+            "quote_import.applied": _("Quote of a table recorded"),
+            "quote_import.applying": _("Table is being recorded"),
+            "quote_import.checked": _("Table read"),
+            "quote_import.discarded": _("Table put aside"),
+            "quote_import.encoding_chosen": _("Encoding chosen"),
+            "quote_import.refused": _("Table not recorded"),
+            "quote_import.started": _("Table uploaded"),
             "rfq.awarded": _("RFQ awarded"),
             "rfq.cancelled": _("RFQ cancelled"),
             "rfq.closed": _("RFQ closed"),
@@ -104,6 +111,8 @@ def name_own_actions() -> None:
     )
     name_jobs(
         {
+            "procurement.tasks.apply_quote_import": _("Recording a quote of a table"),
+            "procurement.tasks.check_quote_import": _("Reading a table of quote lines"),
             "procurement.tasks.read_evidence_file": _("Reading an evidence file"),
             "procurement.tasks.render_acceptance_certificate": _("Acceptance certificate"),
             "procurement.tasks.render_order_document": _("Order's document"),

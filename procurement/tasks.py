@@ -6,13 +6,14 @@ import structlog
 from celery import shared_task
 
 from core.errors import DomainError
-from core.jobs import Progress, job_task
+from core.jobs import JobCancelled, Progress, job_task
 from core.messages import msg
 from core.models import Job
 from core.organisation import NotSetUp
 from procurement.certificate import certificate_name, render_certificate
 from procurement.models import AcceptanceCertificate, PurchaseOrder
 from procurement.order_document import document_name, render_order
+from procurement.services import quote_imports
 from procurement.services.certificates import attach_certificate
 from procurement.services.evidence import read_file
 from procurement.services.evidence_checks import check_evidence
@@ -61,6 +62,24 @@ def render_order_document(job: Job, progress: Progress, order_id: int, revision:
     attach_document(
         order_id=order_id, revision=revision, content=content, name=document_name(order)
     )
+
+
+@job_task
+def check_quote_import(job: Job, progress: Progress, import_id: int) -> None:
+    """Say what becomes of each row of a large table of quote lines."""
+    quote_imports.check_import(pk=import_id, progress=progress)
+
+
+@job_task
+def apply_quote_import(job: Job, progress: Progress, import_id: int) -> None:
+    """Record the quote of a large table; when it cannot be recorded the table goes back to its preview."""
+    try:
+        quote_imports.write_import(pk=import_id, progress=progress)
+    except (DomainError, JobCancelled) as error:
+        quote_imports.give_up_import(
+            pk=import_id, error=error if isinstance(error, DomainError) else None
+        )
+        raise
 
 
 @shared_task  # type: ignore[untyped-decorator]

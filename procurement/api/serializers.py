@@ -163,7 +163,7 @@ class QuoteLineSerializer(serializers.ModelSerializer[QuoteLine]):
         fields = [
             "id", "position", "rfq_line", "kind", "description", "manufacturer", "part_number", "quantity",
             "unit", "unit_price", "tax_rate", "serialised", "accelerator_slug", "accelerators_per_item",
-            "breaks",
+            "list_price", "discount_rate", "bundle", "alternative_to", "breaks",
         ]  # fmt: skip
 
 
@@ -198,7 +198,7 @@ class QuoteSerializer(serializers.ModelSerializer[Quote]):
         model = Quote
         fields = [
             *HEAD, "rfq", "vendor", "vendor_name", "revision", "reference", "currency", "tax_mode",
-            "valid_until", "expired", "lead_time_days", "incoterm", "payment_terms", "notes",
+            "valid_until", "expired", "lead_time_days", "partial_delivery", "incoterm", "payment_terms", "notes",
             "received_at", "content_hash", "reason", "lines", "warranty", "totals",
         ]  # fmt: skip
 
@@ -584,21 +584,37 @@ class QuoteLineInput(serializers.Serializer[Any]):
     serialised = serializers.BooleanField(required=False, default=False)
     accelerator_slug = serializers.CharField(required=False, allow_blank=True)
     accelerators_per_item = serializers.IntegerField(required=False, default=0)
+    list_price = serializers.CharField(required=False, allow_null=True)
+    discount_rate = serializers.CharField(
+        required=False, allow_null=True, help_text="Off the list price, a share: 0.10 is 10 %"
+    )
+    bundle = serializers.CharField(
+        required=False, allow_blank=True, max_length=80, help_text="Name of lines sold together"
+    )
+    alternative_to = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Position of the line it could replace"
+    )
     breaks = BreakInput(many=True, required=False)
 
 
-class QuoteInput(serializers.Serializer[Any]):
-    vendor = serializers.IntegerField()
+class OfferInput(serializers.Serializer[Any]):
+    """What a vendor offers."""
+
     currency = serializers.CharField()
     tax_mode = serializers.CharField(required=False)
     valid_until = serializers.DateField()
     lead_time_days = serializers.IntegerField()
+    partial_delivery = serializers.BooleanField(required=False, allow_null=True)
     lines = QuoteLineInput(many=True)
     warranty = WarrantySerializer()
     reference = serializers.CharField(required=False, allow_blank=True)
     incoterm = serializers.CharField(required=False, allow_blank=True)
     payment_terms = serializers.CharField(required=False, allow_blank=True)
     notes = serializers.CharField(required=False, allow_blank=True)
+
+
+class QuoteInput(OfferInput):
+    vendor = serializers.IntegerField()
 
 
 class AwardLineInput(serializers.Serializer[Any]):

@@ -41,6 +41,7 @@ class QuoteForm(forms.Form):
     tax_mode = forms.ChoiceField(label=_("Tax is computed"), choices=TAX_MODE_CHOICES)
     valid_until = day(_("Valid until (last day)"))
     lead_time_days = forms.IntegerField(label=_("Lead time (days)"), min_value=0, max_value=3650)
+    partial_delivery = forms.NullBooleanField(label=_("May come in parts"), required=False)
     incoterm = forms.CharField(label=_("Delivery term (Incoterm)"), max_length=40, required=False)
     payment_terms = forms.CharField(label=_("Payment terms"), max_length=200, required=False)
     notes = text(_("Notes"), required=False, rows=2)
@@ -59,6 +60,26 @@ class QuoteForm(forms.Form):
         data["vendor_id"] = data.pop("vendor").pk
         data["files"] = data.pop("papers")
         return data
+
+
+class QuoteImportForm(QuoteForm):
+    """A table with the lines; its head may stand in it, in the form, or some in each."""
+
+    field_order = ("vendor", "file")
+    file = forms.FileField(
+        label=_("Table"), help_text=_("CSV or XLSX, at most 10,000 lines. Nothing is recorded yet.")
+    )
+    papers = None  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, rfq: Rfq, **options: Any) -> None:
+        super().__init__(*args, rfq=rfq, **options)
+        for name in ("currency", "valid_until", "lead_time_days", "tax_mode"):
+            self.fields[name].required = False
+        self.fields["currency"].choices = [("", "–"), *CURRENCY_CHOICES]  # type: ignore[attr-defined]
+
+    def service_arguments(self) -> dict[str, Any]:
+        data = dict(self.cleaned_data)
+        return {"vendor_id": data.pop("vendor").pk, "upload": data.pop("file"), "head": data}
 
 
 BREAK = re.compile(r"^\s*(\d+)\s*(?:-|–|to|至)\s*(\d*)\s*[:：]\s*(\S+)\s*$")
@@ -85,6 +106,21 @@ class QuoteLineForm(forms.Form):
         label=_("Price breaks"), required=False,
         widget=forms.Textarea(attrs={"rows": 2, "placeholder": "1-9: 26000\n10-: 25000"}),
         help_text=_("One a line, quantity range and unit price; the last range stays open."),
+    )  # fmt: skip
+    list_price = forms.DecimalField(
+        label=_("List price"), max_digits=20, decimal_places=6, min_value=0, required=False
+    )
+    discount_percent = forms.DecimalField(
+        label=_("Discount (%)"), min_value=0, max_value=100, decimal_places=3, required=False,
+        help_text=_("Off the list price. The unit price may then stay empty."),
+    )  # fmt: skip
+    bundle = forms.CharField(
+        label=_("Bundle"), max_length=80, required=False,
+        help_text=_("The same name for lines that are sold together only."),
+    )  # fmt: skip
+    alternative_to = forms.IntegerField(
+        label=_("Instead of line"), min_value=1, max_value=200, required=False,
+        help_text=_("Number of the line that this one could replace. It is not part of the total."),
     )  # fmt: skip
     tax_percent = forms.DecimalField(
         label=_("Tax rate (%)"), min_value=0, max_value=100, decimal_places=3, required=False
@@ -133,7 +169,11 @@ class QuoteLineForm(forms.Form):
         for name in ("description", "quantity"):
             if not data.get(name):
                 self.add_error(name, gettext("This line needs it."))
-        if data.get("unit_price") is None and not data.get("breaks"):
+        if (
+            data.get("unit_price") is None
+            and data.get("list_price") is None
+            and not data.get("breaks")
+        ):
             self.add_error(
                 "unit_price", gettext("A missing price is not 0: give a price or price breaks.")
             )
@@ -143,13 +183,14 @@ class QuoteLineForm(forms.Form):
         """Nothing was typed into it: a kind that is preset does not make a line."""
         return not any(
             self.cleaned_data.get(name) not in (None, "", [])
-            for name in ("description", "quantity", "unit_price", "breaks")
+            for name in ("description", "quantity", "unit_price", "list_price", "breaks")
         )
 
     def line(self) -> dict[str, Any]:
         data = dict(self.cleaned_data)
-        percent = data.pop("tax_percent")
+        percent, discount = data.pop("tax_percent"), data.pop("discount_percent")
         data["tax_rate"] = (percent or Decimal(0)) / 100
+        data["discount_rate"] = None if discount is None else discount / 100
         data["accelerators_per_item"] = data["accelerators_per_item"] or 0
         return data
 

@@ -10,6 +10,7 @@ from procurement.models.invoices import Invoice, InvoiceLine
 from procurement.models.live import LiveCard, LiveChunk, LiveFeed
 from procurement.models.orders import OrderLine, OrderRevision, PurchaseOrder
 from procurement.models.policy import PurchasingPolicy
+from procurement.models.quote_imports import QuoteImport
 from procurement.models.quotes import (
     PriceBreak,
     Quote,
@@ -47,6 +48,7 @@ __all__ = [
     "PurchasingPolicy",
     "Quote",
     "QuoteAttachment",
+    "QuoteImport",
     "QuoteLine",
     "ReceiptLine",
     "Rfq",

@@ -77,4 +77,9 @@ def amount_field(label: Any, **options: Any) -> models.DecimalField[Any, Any]:
 
 def tax_rate_field(**options: Any) -> models.DecimalField[Any, Any]:
     """A share: 0.13 is 13 per cent."""
-    return models.DecimalField(_("tax rate"), max_digits=6, decimal_places=5, **options)
+    return share_field(_("tax rate"), **options)
+
+
+def share_field(label: Any, **options: Any) -> models.DecimalField[Any, Any]:
+    """A share: 0.13 is 13 per cent."""
+    return models.DecimalField(label, max_digits=6, decimal_places=5, **options)

@@ -19,6 +19,7 @@ from procurement.models.base import (
     Versioned,
     currency_field,
     quantity_field,
+    share_field,
     tax_rate_field,
     unit_price_field,
     within_teams,
@@ -77,6 +78,7 @@ class Quote(Versioned):
     )
     valid_until = models.DateField(_("valid until (last day)"))
     lead_time_days = models.PositiveSmallIntegerField(_("lead time (days)"))
+    partial_delivery = models.BooleanField(_("may come in parts"), null=True, blank=True)
     incoterm = models.CharField(_("delivery term (Incoterm)"), max_length=40, blank=True)
     payment_terms = models.CharField(_("payment terms"), max_length=200, blank=True)
     notes = models.TextField(_("notes"), blank=True)
@@ -117,10 +119,15 @@ class Quote(Versioned):
     def is_expired(self) -> bool:
         return timezone.now() >= self.expires_at
 
-    def totals(self) -> DocumentTotals:
-        """Exact totals of the lines, in the quote's currency."""
+    @property
+    def offered_lines(self) -> list[QuoteLine]:
+        """The lines that count: an alternative is offered instead of a line, not beside it."""
+        return [line for line in self.lines.all() if line.alternative_to is None]
+
+    def totals(self, offered: list[QuoteLine] | None = None) -> DocumentTotals:
+        """Exact totals of the lines, without alternatives, in the quote's currency."""
         return document_totals(
-            [line.priced for line in self.lines.all()],
+            [line.priced for line in (self.offered_lines if offered is None else offered)],
             currency=self.currency,
             tax_mode=TaxMode(self.tax_mode),
         )
@@ -148,6 +155,13 @@ class QuoteLine(models.Model):
     accelerators_per_item = models.PositiveSmallIntegerField(
         _("accelerators in one item"), default=0
     )
+    # What the vendor told about the unit price: it is the list price less the discount, rounded once.
+    list_price = models.DecimalField(
+        _("list price"), max_digits=20, decimal_places=6, null=True, blank=True
+    )
+    discount_rate = share_field(_("discount"), null=True, blank=True)
+    bundle = models.CharField(_("bundle"), max_length=80, blank=True)
+    alternative_to = models.PositiveSmallIntegerField(_("instead of line"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("quote line")
@@ -158,6 +172,14 @@ class QuoteLine(models.Model):
             models.CheckConstraint(condition=Q(quantity__gt=0), name="quote_line_quantity"),
             models.CheckConstraint(condition=Q(unit_price__gte=0), name="quote_line_price"),
             models.CheckConstraint(condition=Q(tax_rate__range=(0, 1)), name="quote_line_tax"),
+            models.CheckConstraint(
+                condition=Q(discount_rate=None) | Q(discount_rate__range=(0, 1)),
+                name="quote_line_discount",
+            ),
+            models.CheckConstraint(
+                condition=Q(alternative_to=None) | ~Q(alternative_to=models.F("position")),
+                name="quote_line_other_alternative",
+            ),
         ]
 
     def __str__(self) -> str:

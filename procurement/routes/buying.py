@@ -1,8 +1,8 @@
 """Addresses of buying: vendors to orders, and a request's thread."""
 
-from django.urls import path
+from django.urls import path, re_path
 
-from procurement.views import common, orders, quotes, rfqs, threads, vendors
+from procurement.views import common, orders, quote_imports, quotes, rfqs, threads, vendors
 
 pages = [
     path("steps/<slug:noun>/<int:pk>/<slug:action>/", common.take_step, name="procurement-step"),
@@ -17,6 +17,22 @@ pages = [
     path("rfqs/<int:pk>/edit/", rfqs.rfq_edit, name="rfq-edit"),
     path("rfqs/<int:pk>/compare/", rfqs.rfq_compare, name="rfq-compare"),
     path("rfqs/<int:pk>/quotes/new/", quotes.quote_create, name="quote-create"),
+    re_path(
+        r"^rfqs/(?P<pk>\d+)/quote-template\.(?P<kind>csv|xlsx)$",
+        quote_imports.quote_template,
+        name="quote-template",
+    ),
+    path("rfqs/<int:pk>/quotes/import/", quote_imports.quote_import, name="quote-import"),
+    path("quote-imports/<int:pk>/", quote_imports.import_detail, name="quote-import-detail"),
+    path(
+        "quote-imports/<int:pk>/encoding/",
+        quote_imports.import_encoding,
+        name="quote-import-encoding",
+    ),
+    path("quote-imports/<int:pk>/apply/", quote_imports.import_apply, name="quote-import-apply"),
+    path(
+        "quote-imports/<int:pk>/discard/", quote_imports.import_discard, name="quote-import-discard"
+    ),
     path("quotes/<int:pk>/", quotes.quote_detail, name="quote-detail"),
     path("quotes/<int:pk>/files/<int:attachment>/", quotes.quote_file, name="quote-file"),
     path("orders/", orders.order_list, name="order-list"),

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from django.urls import path
+from django.urls import path, re_path
 
-from procurement.api import live
+from procurement.api import live, quote_imports
 from procurement.api import views as v
 
 PLURALS = {
@@ -30,6 +30,36 @@ api_routes = [
     path("threads/<int:pk>/", v.ThreadView.as_view(), name="api-thread"),
     path("assets/search/", v.AssetSearch.as_view(), name="api-asset-search"),
     path("rfqs/<int:pk>/quotes/", v.RfqQuotes.as_view(), name="api-rfq-quotes"),
+    re_path(
+        r"^rfqs/(?P<pk>\d+)/quote-template\.(?P<kind>csv|xlsx)$",
+        quote_imports.QuoteTemplate.as_view(),
+        name="api-quote-template",
+    ),
+    path(
+        "rfqs/<int:pk>/quote-imports/",
+        quote_imports.RfqQuoteImports.as_view(),
+        name="api-rfq-quote-imports",
+    ),
+    path(
+        "quote-imports/<int:pk>/",
+        quote_imports.QuoteImportDetail.as_view(),
+        name="api-quote-import-detail",
+    ),
+    path(
+        "quote-imports/<int:pk>/apply/",
+        quote_imports.QuoteImportApply.as_view(),
+        name="api-quote-import-apply",
+    ),
+    path(
+        "quote-imports/<int:pk>/encoding/",
+        quote_imports.QuoteImportEncoding.as_view(),
+        name="api-quote-import-encoding",
+    ),
+    path(
+        "quote-imports/<int:pk>/discard/",
+        quote_imports.QuoteImportDiscard.as_view(),
+        name="api-quote-import-discard",
+    ),
     path("rfqs/<int:pk>/comparison/", v.RfqComparison.as_view(), name="api-rfq-comparison"),
     path("rfqs/<int:pk>/awards/", v.RfqAwards.as_view(), name="api-rfq-awards"),
     path("orders/<int:pk>/amendments/", v.OrderAmendments.as_view(), name="api-order-amendments"),

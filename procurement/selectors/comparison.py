@@ -195,7 +195,7 @@ def _rates(rfq: Rfq, base: str, currencies: set[str]) -> dict[str, ExchangeRate]
 
 def _row(rfq: Rfq, quote: Quote, asked: list[Any], base: str, rate: ExchangeRate | None) -> Row:
     totals = quote.totals()
-    lines = list(quote.lines.all())
+    lines = quote.offered_lines
     coverage = []
     for line in asked:
         answering = [row for row in lines if row.rfq_line_id == line.pk]

@@ -82,7 +82,7 @@ def _chosen(
         .prefetch_related("breaks")
     )
     if quote_id is not None:
-        found = list(rows.filter(quote=quote_id))
+        found = list(rows.filter(quote=quote_id, alternative_to=None))
         if not found or lines:
             raise InputError(
                 "quote_id", msg("Choose one standing quote of this RFQ, or lines"), value=quote_id

@@ -17,7 +17,7 @@ from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition
 from core.files import store_upload
 from core.messages import msg
-from core.models import User
+from core.models import StoredFile, User
 from core.money import CURRENCIES, minor_digits
 from procurement.models import (
     PriceBreak,
@@ -28,16 +28,20 @@ from procurement.models import (
     Vendor,
     WarrantyTerms,
 )
-from procurement.models.quotes import LineKind, ServiceLevel, Warrantor
+from procurement.models.quotes import ServiceLevel, Warrantor
 from procurement.services.moves import move, need_reason, take, touch
+from procurement.services.quote_lines import (
+    CHUNK,
+    LINE_FIELDS,
+    TOLD_FIELDS,
+    add_lines,
+    exact,
+    whole_number,
+)
 from procurement.states import OrderStatus, QuoteStatus, RfqStatus, VendorStatus
-from procurement.totals import Break, TaxMode, check_breaks, price_at
+from procurement.totals import TaxMode
 from procurement.warranty_rules import StartTrigger
 
-LINE_FIELDS = (
-    "kind", "description", "manufacturer", "part_number", "quantity", "unit", "unit_price",
-    "tax_rate", "serialised", "accelerator_slug", "accelerators_per_item",
-)  # fmt: skip
 WARRANTY_FIELDS = tuple(
     field.name for field in WarrantyTerms._meta.concrete_fields if field.name not in ("id", "quote")
 )
@@ -67,6 +71,25 @@ def record_quote(
     rfq_id: int,
     vendor_id: int,
     by: User,
+    version: int | None = None,
+    **offer: Any,
+) -> Quote:
+    """Record a vendor's quote; a standing one of the same vendor is superseded. After the deadline it is kept as late.
+
+    `offer` is what `keep_quote` takes. Raises NotPermitted, InvalidTransition or InputError naming the line.
+    """
+    rfq: Rfq = take(Rfq.objects.all(), rfq_id, action="record_quote", by=by, version=version)
+    invitation = rfq.invitations.select_related("vendor").filter(vendor=vendor_id).first()
+    if invitation is None:
+        raise InputError("vendor_id", msg("This vendor was not invited"), value=vendor_id)
+    return keep_quote(rfq, invitation.vendor, by=by, **offer)
+
+
+def keep_quote(
+    rfq: Rfq,
+    vendor: Vendor,
+    *,
+    by: User | None,
     currency: str,
     valid_until: date,
     lead_time_days: int,
@@ -74,26 +97,23 @@ def record_quote(
     warranty: Mapping[str, Any],
     tax_mode: str = TaxMode.DOCUMENT,
     files: Sequence[File[Any]] = (),
+    kept_files: Sequence[StoredFile] = (),
     reference: str = "",
     incoterm: str = "",
     payment_terms: str = "",
     notes: str = "",
-    version: int | None = None,
+    partial_delivery: bool | None = None,
+    **told: Any,
 ) -> Quote:
-    """Record a vendor's quote; a standing one of the same vendor is superseded. After the deadline it is kept as late.
+    """The quote of an invited vendor on a locked RFQ; the caller has asked who may. `told` goes into the trail.
 
     Each line is a mapping with `description`, `kind`, `quantity`, `unit_price` or `breaks` (from_quantity,
-    to_quantity, unit_price), and optionally `rfq_line` (position), `tax_rate` (share), `unit`, `serialised`,
-    `accelerators_per_item`, `accelerator_slug`, `manufacturer`, `part_number`. Raises NotPermitted, InvalidTransition
-    or InputError naming the line.
+    to_quantity, unit_price) or `list_price` and `discount_rate` (share), and optionally `rfq_line` (position),
+    `tax_rate` (share), `unit`, `serialised`, `accelerators_per_item`, `accelerator_slug`, `manufacturer`,
+    `part_number`, `bundle`, `alternative_to` (position). `kept_files` are stored already. Raises InvalidTransition
+    (blocked) or InputError naming the line.
     """
-    rfq: Rfq = take(Rfq.objects.all(), rfq_id, action="record_quote", by=by, version=version)
-    invitation = rfq.invitations.select_related("vendor").filter(vendor=vendor_id).first()
-    if invitation is None:
-        raise InputError("vendor_id", msg("This vendor was not invited"), value=vendor_id)
-    vendor = invitation.vendor
-    if vendor.status != VendorStatus.ACTIVE:
-        raise InvalidTransition(msg("%(vendor)s is blocked", vendor=vendor.name))
+    require_active(vendor)
     late = rfq.is_due or rfq.status != RfqStatus.OPEN
     quote = Quote(
         rfq=rfq,
@@ -101,7 +121,8 @@ def record_quote(
         currency=_currency(currency),
         tax_mode=_tax_mode(tax_mode),
         valid_until=valid_until,
-        lead_time_days=_whole("lead_time_days", lead_time_days, least=0, most=3650),
+        lead_time_days=whole_number("lead_time_days", lead_time_days, least=0, most=3650),
+        partial_delivery=partial_delivery,
         reference=reference[:80],
         incoterm=incoterm[:40],
         payment_terms=payment_terms[:200],
@@ -121,18 +142,29 @@ def record_quote(
     quote.status = QuoteStatus.LATE if late else QuoteStatus.SUBMITTED
     quote.revision = _next_revision(rfq, vendor)
     quote.save()
-    _add_lines(quote, lines)
+    add_lines(quote, lines)
     _add_warranty(quote, warranty)
     for upload in files:
         QuoteAttachment.objects.create(quote=quote, file=store_upload(upload, by=by, field="files"))
-    _seal(quote)
+    for stored in kept_files:
+        QuoteAttachment.objects.create(quote=quote, file=stored)
+    quote.content_hash = _seal(quote)
     touch(rfq)
     # The trail holds hashes, no amounts: it is readable while the bids are sealed.
     record(
         "quote.recorded", on=quote, by=by, vendor=vendor.name, revision=quote.revision,
-        content_hash=quote.content_hash, late=late,
+        content_hash=quote.content_hash, late=late, **told,
     )  # fmt: skip
     return quote
+
+
+def require_active(vendor: Vendor) -> None:
+    """Raise InvalidTransition for a blocked vendor, saying why it is blocked."""
+    if vendor.status != VendorStatus.ACTIVE:
+        raise InvalidTransition(
+            msg("%(vendor)s is blocked: %(reason)s", vendor=vendor.name,
+                reason=vendor.blocked_reason)
+        )  # fmt: skip
 
 
 def _standing(rfq: Rfq, vendor: Vendor) -> Quote | None:
@@ -160,186 +192,6 @@ def _tax_mode(mode: str) -> str:
     return str(mode)
 
 
-def _whole(field: str, value: Any, *, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InputError(
-            field,
-            msg(
-                "%(field)s is %(value)s; it must be a whole number from %(least)s to %(most)s",
-                field=field,
-                value=str(value),
-                least=least,
-                most=most,
-            ),
-            value=value,
-            limit=most,
-        )
-    return value
-
-
-def exact(field: str, value: Any, *, digits: int, line: int) -> Decimal:
-    """`value` as a Decimal of at most `digits` places, at least 0. Floats are refused: they are not exact."""
-    if isinstance(value, float) or isinstance(value, bool):
-        raise InputError(
-            field, msg("Line %(line)s: send %(field)s as text, not as a float", line=line, field=field),
-            value=value,
-        )  # fmt: skip
-    try:
-        number = Decimal(str(value))
-    except ArithmeticError as error:
-        raise InputError(
-            field,
-            msg("Line %(line)s: %(field)s is not a number: %(value)s", line=line, field=field,
-                value=str(value)),
-            value=value,
-        ) from error  # fmt: skip
-    if not number.is_finite() or number < 0 or number > Decimal(10) ** 12:
-        raise InputError(
-            field,
-            msg("Line %(line)s: %(field)s is out of range: %(value)s", line=line, field=field,
-                value=str(value)),
-            value=value,
-        )  # fmt: skip
-    if number != number.quantize(Decimal(1).scaleb(-digits)):
-        raise InputError(
-            field,
-            msg(
-                "Line %(line)s: %(field)s has more than %(digits)s decimal places: %(value)s",
-                line=line,
-                field=field,
-                digits=digits,
-                value=str(value),
-            ),
-            value=value,
-            limit=digits,
-        )
-    return number
-
-
-def _add_lines(quote: Quote, lines: Sequence[Mapping[str, Any]]) -> None:
-    if not lines:
-        raise InputError("lines", msg("A quote has at least one line"), value=0, limit=1)
-    asked = {line.position: line for line in quote.rfq.lines.all()}
-    rows: list[QuoteLine] = []
-    breaks: list[tuple[int, Break]] = []
-    for position, given in enumerate(lines, 1):
-        row, steps = _line(quote, position, given, asked)
-        rows.append(row)
-        breaks += [(position, step) for step in steps]
-    created = {row.position: row for row in QuoteLine.objects.bulk_create(rows)}
-    PriceBreak.objects.bulk_create(
-        PriceBreak(
-            line=created[position],
-            from_quantity=step.from_quantity,
-            to_quantity=step.to_quantity,
-            unit_price=step.unit_price,
-        )
-        for position, step in breaks
-    )
-
-
-def _line(
-    quote: Quote, position: int, given: Mapping[str, Any], asked: Mapping[int, Any]
-) -> tuple[QuoteLine, tuple[Break, ...]]:
-    quantity = exact("quantity", given.get("quantity"), digits=3, line=position)
-    if quantity <= 0:
-        raise InputError(
-            "quantity", msg("Line %(line)s: the quantity must be above 0", line=position),
-            value=quantity, limit="> 0",
-        )  # fmt: skip
-    steps = check_breaks(
-        [
-            Break(
-                _whole("from_quantity", step.get("from_quantity"), least=1, most=10**9),
-                None
-                if step.get("to_quantity") is None
-                else _whole("to_quantity", step["to_quantity"], least=1, most=10**9),
-                exact("unit_price", step.get("unit_price"), digits=6, line=position),
-            )
-            for step in given.get("breaks", ())
-        ]
-    )
-    price = given.get("unit_price")
-    if price in (None, ""):
-        if not steps:
-            raise InputError(
-                "unit_price",
-                msg("Line %(line)s has no price; a missing price is not 0", line=position),
-            )
-        unit_price = price_at(quantity, steps)
-    else:
-        unit_price = exact("unit_price", price, digits=6, line=position)
-        if steps and unit_price != price_at(quantity, steps):
-            raise InputError(
-                "unit_price",
-                msg("Line %(line)s: the unit price is not that of its price breaks", line=position),
-                value=unit_price,
-                limit=price_at(quantity, steps),
-            )
-    kind = given.get("kind")
-    if kind not in LineKind.values:
-        raise InputError(
-            "kind",
-            msg("Line %(line)s: %(value)s is not a kind of line", line=position, value=str(kind)),
-            value=kind,
-        )
-    description = " ".join(str(given.get("description", "")).split())
-    if not description:
-        raise InputError("description", msg("Line %(line)s needs a description", line=position))
-    serialised = bool(given.get("serialised", False))
-    per_item = _whole(
-        "accelerators_per_item", given.get("accelerators_per_item", 0) or 0, least=0, most=10_000
-    )
-    if (serialised or per_item) and quantity != quantity.to_integral_value():
-        raise InputError(
-            "quantity",
-            msg("Line %(line)s: items with serial numbers are counted in whole numbers",
-                line=position),
-            value=quantity,
-        )  # fmt: skip
-    rate = exact("tax_rate", given.get("tax_rate", 0), digits=5, line=position)
-    if rate > 1:
-        raise InputError(
-            "tax_rate",
-            msg("Line %(line)s: the tax rate is a share; 13 %% is 0.13", line=position),
-            value=rate, limit=1,
-        )  # fmt: skip
-    answers = given.get("rfq_line")
-    if answers is not None and answers not in asked:
-        raise InputError(
-            "rfq_line",
-            msg("Line %(line)s answers line %(value)s, which was not asked", line=position,
-                value=str(answers)),
-            value=answers,
-        )  # fmt: skip
-    rfq_line = asked.get(answers) if answers is not None else None
-    if rfq_line is not None and per_item == 0:
-        raise InputError(
-            "accelerators_per_item",
-            msg("Line %(line)s: say how many accelerators one item holds", line=position),
-            value=0, limit=1,
-        )  # fmt: skip
-    row = QuoteLine(
-        quote=quote,
-        position=position,
-        rfq_line=rfq_line,
-        kind=kind,
-        description=description[:300],
-        manufacturer=str(given.get("manufacturer", "")).strip()[:80],
-        part_number=str(given.get("part_number", "")).strip()[:80],
-        quantity=quantity,
-        unit=str(given.get("unit") or "pcs")[:20],
-        unit_price=unit_price,
-        tax_rate=rate,
-        serialised=serialised,
-        accelerator_slug=str(
-            given.get("accelerator_slug") or (rfq_line.accelerator_slug if rfq_line else "")
-        )[:80],
-        accelerators_per_item=per_item,
-    )
-    return row, steps
-
-
 def _add_warranty(quote: Quote, given: Mapping[str, Any]) -> None:
     unknown = set(given) - set(WARRANTY_FIELDS)
     if unknown:
@@ -359,7 +211,7 @@ def _add_warranty(quote: Quote, given: Mapping[str, Any]) -> None:
                     choices=", ".join(filter(None, choices))),
                 value=value,
             )  # fmt: skip
-    values["months"] = _whole("months", values.get("months"), least=1, most=240)
+    values["months"] = whole_number("months", values.get("months"), least=1, most=240)
     WarrantyTerms.objects.create(quote=quote, **values)
 
 
@@ -370,17 +222,25 @@ def compute_hash(quote: Quote) -> str:
         "head": [
             quote.vendor_id, quote.currency, quote.tax_mode, quote.valid_until.isoformat(),
             quote.lead_time_days, quote.reference, quote.incoterm, quote.payment_terms, quote.notes,
+            *([] if quote.partial_delivery is None else [quote.partial_delivery]),
         ],
         "lines": [
             {
                 **{name: _plain(getattr(line, name)) for name in LINE_FIELDS},
+                **{
+                    name: _plain(value)
+                    for name in TOLD_FIELDS
+                    if (value := getattr(line, name)) not in (None, "")
+                },
                 "answers": line.rfq_line_id,
-                "breaks": [
+                "breaks": sorted(
                     [step.from_quantity, step.to_quantity, _plain(step.unit_price)]
-                    for step in line.breaks.order_by("from_quantity")
-                ],
+                    for step in line.breaks.all()
+                ),
             }
-            for line in quote.lines.order_by("position").prefetch_related("breaks")
+            for line in quote.lines.order_by("position")
+            .prefetch_related("breaks")
+            .iterator(chunk_size=CHUNK)
         ],
         "warranty": {name: _plain(getattr(warranty, name)) for name in WARRANTY_FIELDS},
         "files": sorted(quote.attachments.values_list("file__sha256", flat=True)),
@@ -393,9 +253,11 @@ def _plain(value: Any) -> Any:
     return f"{value.normalize():f}" if isinstance(value, Decimal) else value
 
 
-def _seal(quote: Quote) -> None:
+def _seal(quote: Quote) -> str:
     quote = Quote.objects.select_related("warranty").get(pk=quote.pk)
-    Quote.objects.filter(pk=quote.pk).update(content_hash=compute_hash(quote))
+    digest = compute_hash(quote)
+    Quote.objects.filter(pk=quote.pk).update(content_hash=digest)
+    return digest
 
 
 @transaction.atomic
@@ -476,8 +338,8 @@ def extend_quote(
         created_by=by,
         **{
             name: getattr(old, name)
-            for name in ("reference", "currency", "tax_mode", "lead_time_days", "incoterm",
-                         "payment_terms", "notes")
+            for name in ("reference", "currency", "tax_mode", "lead_time_days", "partial_delivery",
+                         "incoterm", "payment_terms", "notes")
         },
     )  # fmt: skip
     if quote.is_expired:
@@ -509,25 +371,39 @@ def extend_quote(
 
 
 def _copy_lines(old: Quote, new: Quote) -> dict[int, QuoteLine]:
-    copies = {}
-    for line in old.lines.prefetch_related("breaks"):
-        copy = QuoteLine.objects.create(
-            quote=new,
-            position=line.position,
-            rfq_line_id=line.rfq_line_id,
-            **{name: getattr(line, name) for name in LINE_FIELDS},
+    lines = list(old.lines.prefetch_related("breaks"))
+    copies = {
+        copy.position: copy
+        for copy in QuoteLine.objects.bulk_create(
+            (
+                QuoteLine(
+                    quote=new,
+                    position=line.position,
+                    rfq_line_id=line.rfq_line_id,
+                    **{name: getattr(line, name) for name in (*LINE_FIELDS, *TOLD_FIELDS)},
+                )
+                for line in lines
+            ),
+            batch_size=1000,
         )
-        PriceBreak.objects.bulk_create(
+    }
+    PriceBreak.objects.bulk_create(
+        (
             PriceBreak(
-                line=copy,
+                line=copies[line.position],
                 from_quantity=step.from_quantity,
                 to_quantity=step.to_quantity,
                 unit_price=step.unit_price,
             )
+            for line in lines
             for step in line.breaks.all()
-        )
-        copies[line.position] = copy
+        ),
+        batch_size=1000,
+    )
     return copies
+
+
+__all__ = ["exact"]  # others take it from here
 
 
 def minor_unit(currency: str) -> Decimal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,9 +19,12 @@ from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.quotes import LineForms, QuoteForm, WarrantyForm, lines_of
 from procurement.models import Quote
+from procurement.selectors.quotes import quote_lines
 from procurement.services import quotes
 from procurement.views.common import buttons, visible
 from procurement.warranty_rules import red_flags
+
+LINES_SHOWN = 200
 
 
 def quote_create(request: SignedInRequest, pk: int) -> HttpResponse:
@@ -75,15 +79,15 @@ def quote_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         request.user, "quote", pk, Quote.objects.select_related("rfq", "vendor", "warranty")
     )
     may_read = policies.can_read_prices(request.user, quote.rfq)
-    lines = (
-        list(quote.lines.prefetch_related("breaks").select_related("rfq_line")) if may_read else []
-    )
-    totals = quote.totals() if may_read else None
+    shown = quote_lines(quote) if may_read else None
+    page = Paginator(shown.lines if shown else [], LINES_SHOWN).get_page(request.GET.get("page"))
     context = {
         "quote": quote,
         "may_read": may_read,
-        "lines": list(zip(lines, totals.lines, strict=True)) if totals else [],
-        "totals": totals,
+        "page": page,
+        "lines": page.object_list,
+        "bundles": shown.bundles if shown else [],
+        "totals": shown.totals if shown else None,
         "flags": red_flags(quote.warranty.terms(quote.rfq.warranty_months)) if may_read else (),
         "warranty": [
             (capfirst(field.verbose_name), _value(quote.warranty, field))
