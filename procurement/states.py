@@ -23,6 +23,7 @@ class Actor(StrEnum):
     APPROVER = "approver"  # Approver, in every team concerned or for the whole organisation
     OPERATIONS = "operations"  # receives, installs, burns in
     FINANCE = "finance"  # accounts payable and controller
+    VENDOR = "vendor"  # with its key to one RFQ, on its own quote only
     SYSTEM = "system"
 
 
@@ -143,7 +144,9 @@ RFQ_RULES: tuple[Rule, ...] = (
     Rule("publish", (F.DRAFT,), (F.OPEN,), (A.BUYER,),
          "weights add up to 100; the deadline is ahead; enough vendors invited", "criteria frozen with their hash"),
     Rule("extend", (F.OPEN,), (), (A.BUYER,), "before the deadline; only later; a reason"),
-    Rule("record_quote", (F.OPEN, F.CLOSED, F.OPENED), (), (A.BUYER,),
+    Rule("let_in", (F.OPEN,), (), (A.BUYER,), "vendor invited and active; before the deadline",
+         "the vendor's key, shown once; the one before ends"),
+    Rule("record_quote", (F.OPEN, F.CLOSED, F.OPENED), (), (A.BUYER, A.VENDOR),
          "vendor invited and active; after the deadline it is kept as late and not scored"),
     Rule("close", (F.OPEN,), (F.CLOSED,), (A.BUYER, A.SYSTEM),
          "sealed: only at the deadline; else earlier with a reason", "quotes can no longer change"),
@@ -157,9 +160,9 @@ RFQ_RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 QUOTE_RULES: tuple[Rule, ...] = (
-    Rule("replace", (Q.SUBMITTED, Q.SELECTED), (Q.SUPERSEDED,), (A.BUYER,),
+    Rule("replace", (Q.SUBMITTED, Q.SELECTED), (Q.SUPERSEDED,), (A.BUYER, A.VENDOR),
          "by a new version before the deadline, or to extend the validity"),
-    Rule("withdraw", (Q.SUBMITTED,), (Q.WITHDRAWN,), (A.BUYER,), "before the deadline; a reason"),
+    Rule("withdraw", (Q.SUBMITTED,), (Q.WITHDRAWN,), (A.BUYER, A.VENDOR), "before the deadline; a reason"),
     Rule("disqualify", (Q.SUBMITTED,), (Q.DISQUALIFIED,), (A.APPROVER,),
          "after opening; not by the owner of the RFQ; a reason"),
     Rule("select", (Q.SUBMITTED,), (Q.SELECTED, Q.NOT_SELECTED), (A.SYSTEM,), "the award is approved"),

@@ -20,6 +20,7 @@ from procurement.models.quotes import (
 )
 from procurement.models.rfqs import Rfq, RfqCriterion, RfqInvitation, RfqLine, RfqOpening
 from procurement.models.rmas import Rma
+from procurement.models.vendor_access import VendorToken
 from procurement.models.vendors import Vendor, VendorContact
 
 __all__ = [
@@ -61,5 +62,6 @@ __all__ = [
     "UnitVerdict",
     "Vendor",
     "VendorContact",
+    "VendorToken",
     "WarrantyTerms",
 ]

@@ -22,6 +22,7 @@ pages = [
         quote_imports.quote_template,
         name="quote-template",
     ),
+    path("rfqs/<int:pk>/vendor-key/", rfqs.vendor_key, name="vendor-key"),
     path("rfqs/<int:pk>/quotes/import/", quote_imports.quote_import, name="quote-import"),
     path("quote-imports/<int:pk>/", quote_imports.import_detail, name="quote-import-detail"),
     path(

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.urls import path, re_path
 
-from procurement.api import live, quote_imports
+from procurement.api import live, quote_imports, vendor_access
 from procurement.api import views as v
 
 PLURALS = {
@@ -59,6 +59,26 @@ api_routes = [
         "quote-imports/<int:pk>/discard/",
         quote_imports.QuoteImportDiscard.as_view(),
         name="api-quote-import-discard",
+    ),
+    path(
+        "rfqs/<int:pk>/vendor-keys/", vendor_access.RfqVendorKeys.as_view(), name="api-vendor-keys"
+    ),
+    path(
+        "rfqs/<int:pk>/vendor-keys/<int:vendor>/",
+        vendor_access.RfqVendorKey.as_view(),
+        name="api-vendor-key",
+    ),
+    path("vendor/rfq/", vendor_access.VendorRfq.as_view(), name="api-vendor-rfq"),
+    re_path(
+        r"^vendor/quote-template\.(?P<kind>csv|xlsx)$",
+        vendor_access.VendorTemplate.as_view(),
+        name="api-vendor-template",
+    ),
+    path("vendor/quote/", vendor_access.VendorQuote.as_view(), name="api-vendor-quote"),
+    path(
+        "vendor/quote/<int:revision>/files/<int:pk>/",
+        vendor_access.VendorQuoteFile.as_view(),
+        name="api-vendor-quote-file",
     ),
     path("rfqs/<int:pk>/comparison/", v.RfqComparison.as_view(), name="api-rfq-comparison"),
     path("rfqs/<int:pk>/awards/", v.RfqAwards.as_view(), name="api-rfq-awards"),

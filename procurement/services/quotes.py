@@ -152,8 +152,9 @@ def keep_quote(
     touch(rfq)
     # The trail holds hashes, no amounts: it is readable while the bids are sealed.
     record(
-        "quote.recorded", on=quote, by=by, vendor=vendor.name, revision=quote.revision,
-        content_hash=quote.content_hash, late=late, **told,
+        "quote.recorded" if by is not None else "quote.sent_by_vendor", on=quote, by=by,
+        vendor=vendor.name, revision=quote.revision, content_hash=quote.content_hash, late=late,
+        **told,
     )  # fmt: skip
     return quote
 

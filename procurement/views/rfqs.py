@@ -6,24 +6,25 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, Q
+from django.db.models import Count, Prefetch, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
-from core.errors import InputError
+from core.errors import DomainError, InputError
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.roles import Role, has_role_anywhere
-from core.whole import wholes
+from core.whole import whole, wholes
 from procurement import policies
 from procurement.forms.rfqs import AwardForm, RfqForm
-from procurement.models import PurchasingPolicy, Rfq
+from procurement.models import PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.comparison import COMPARED, compare
-from procurement.services import awards, rfqs
+from procurement.services import awards, rfqs, vendor_access
 from procurement.states import AwardStatus, QuoteStatus, RfqStatus
 from procurement.views.common import PAGE, ask_over, buttons, version_of, visible
 from procurement.waiting import next_people
@@ -98,6 +99,33 @@ def _form(request: SignedInRequest, form: RfqForm, rfq: Rfq | None = None) -> Ht
 
 @require_safe
 def rfq_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    return _detail(request, pk)
+
+
+@require_POST
+def vendor_key(request: SignedInRequest, pk: int) -> HttpResponse:
+    """A vendor's key, shown once on the page that answers; or the one that stands is taken away."""
+    visible(request.user, "rfq", pk)
+    vendor = whole(request.POST.get("vendor", "")) or 0
+    try:
+        if request.POST.get("revoke"):
+            vendor_access.revoke_token(rfq_id=pk, vendor_id=vendor, by=request.user)
+            messages.success(request, _("The key is taken away."))
+            return redirect("rfq-detail", pk=pk)
+        key = vendor_access.issue_token(rfq_id=pk, vendor_id=vendor, by=request.user)
+    except DomainError as error:
+        if error.status == 403:
+            raise
+        messages.error(request, error.message.render(_))
+        return redirect("rfq-detail", pk=pk)
+    response = _detail(request, pk, key=key, key_vendor=vendor)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _detail(
+    request: SignedInRequest, pk: int, key: str = "", key_vendor: int | None = None
+) -> HttpResponse:
     rfq = visible(request.user, "rfq", pk, Rfq.objects.select_related("owner"))
     may_read = policies.can_read_prices(request.user, rfq)
     quotes = list(
@@ -117,7 +145,15 @@ def rfq_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "rfq": rfq,
         "lines": rfq.lines.select_related("request__team"),
         "criteria": rfq.criteria.all(),
-        "invitations": rfq.invitations.select_related("vendor"),
+        "invitations": list(
+            rfq.invitations.select_related("vendor").prefetch_related(
+                Prefetch("tokens", VendorToken.objects.filter(revoked_at=None), to_attr="keys")
+            )
+        ),
+        "may_let_in": policies.can(request.user, "let_in", rfq) and not rfq.is_due,
+        "key": key,
+        "key_vendor": key_vendor,
+        "key_url": request.build_absolute_uri(reverse("api-vendor-rfq")) if key else "",
         "answered": {quote.vendor_id for quote in quotes},
         "quotes": [(quote, quote.totals() if may_read else None) for quote in quotes],
         "may_read": may_read,
