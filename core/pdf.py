@@ -6,13 +6,20 @@ Nothing is fetched from a network: style sheets and images come from the static 
 
 from __future__ import annotations
 
+import gc
 import hashlib
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, ParseError
 
+import cssselect2
+import pydyf
+from defusedxml.ElementTree import fromstring
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
@@ -20,6 +27,7 @@ from weasyprint import HTML
 from weasyprint import Attachment as EmbeddedFile
 from weasyprint.urls import URLFetcher, URLFetcherResponse
 
+from core.charts.slim import SVG
 from core.models import Organisation
 from core.organisation import organisation
 
@@ -55,6 +63,80 @@ class StaticFilesOnly(URLFetcher):  # type: ignore[misc]
         found = Path(path)
         content_type = CONTENT_TYPES.get(found.suffix, "application/octet-stream")
         return URLFetcherResponse(url, found.read_bytes(), {"Content-Type": content_type})
+
+
+class WellFormed(HTML):  # type: ignore[misc]
+    """A document whose tree is read already: Expat takes a tenth of the time of an HTML parser written in Python."""
+
+    def __init__(self, root: Element, *, base_url: str, url_fetcher: URLFetcher) -> None:
+        self.base_url, self.url_fetcher, self.media_type = base_url, url_fetcher, "print"
+        self.wrapper_element = cssselect2.ElementWrapper.from_html_root(root, content_language=None)
+        self.etree_element = self.wrapper_element.etree_element
+
+
+def _document(html: str) -> HTML:
+    """`html` ready to be laid out. Our templates are well-formed; what is not (a control character in a name) is read
+    as browsers read it."""
+    options = {"base_url": "static:/", "url_fetcher": StaticFilesOnly()}
+    try:
+        root = fromstring(html)
+    except ParseError:
+        return HTML(string=html, **options)
+    # as an HTML parser does: a drawing belongs to SVG, whether it says so or not
+    for drawing in list(root.iter("svg")):
+        for node in drawing.iter():
+            if not node.tag.startswith("{"):
+                node.tag = f"{{{SVG}}}{node.tag}"
+    return WellFormed(root, **options)
+
+
+class _Written(pydyf.Object):  # type: ignore[misc]
+    """An object of the PDF as the bytes that it will be."""
+
+    def __init__(self, of: pydyf.Object) -> None:
+        self.number, self.offset, self.generation, self.free = (
+            of.number, of.offset, of.generation, of.free,
+        )  # fmt: skip
+        self._data: bytes = of.data
+        self._compressible: bool = of.compressible
+
+    @property
+    def data(self) -> bytes:
+        return self._data
+
+    @property
+    def compressible(self) -> bool:
+        return self._compressible
+
+
+def _write_once(_document: Any, pdf: pydyf.PDF) -> None:
+    """Turn each object into bytes now: the writer asks for them twice, for the file and for its checksum."""
+    pdf.objects[:] = [
+        _Written(item) if item.free != "f" and item is not pdf.info else item
+        for item in pdf.objects
+    ]
+
+
+_rendering = threading.Lock()
+_renders = 0
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Without the garbage collector, for the seconds of one document: it walks over millions of live boxes again and
+    again, a sixth of the time, and finds next to nothing."""
+    global _renders
+    with _rendering:
+        _renders += 1
+        was_on = gc.isenabled() or _renders > 1
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _rendering:
+            _renders -= 1
+            if was_on and not _renders:
+                gc.enable()
 
 
 def render_pdf(
@@ -97,10 +179,11 @@ def render_pdf(
         )
         for file in attachments
     ]
-    document = HTML(string=html, base_url="static:/", url_fetcher=StaticFilesOnly())
-    pdf: bytes = document.write_pdf(
-        pdf_variant="pdf/a-3a" if archive else "pdf/ua-1",
-        pdf_identifier=hashlib.sha256(html.encode()).hexdigest()[:32].encode(),
-        attachments=embedded,
-    )
+    with _no_collections():
+        pdf: bytes = _document(html).write_pdf(
+            pdf_variant="pdf/a-3a" if archive else "pdf/ua-1",
+            pdf_identifier=hashlib.sha256(html.encode()).hexdigest()[:32].encode(),
+            attachments=embedded,
+            finisher=_write_once,
+        )
     return pdf

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import cache as once
 from html import escape
 from typing import Any
 
@@ -17,6 +21,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString, mark_safe
 from redis.exceptions import RedisError
 
+from core.charts.slim import slim
 from core.errors import InputError
 from core.messages import msg
 from core.palette import CATEGORICAL, GRID, INK, LABEL, LINE
@@ -28,7 +33,7 @@ Number = float | int | None
 Cell = str | float | int | date | None
 WIDTH = 500  # px of the plot; the page scales the drawing
 FONT = "Liberation Sans, Arial, Noto Sans CJK SC, PingFang SC, Microsoft YaHei, sans-serif"
-REVISION = 2  # part of the cache key: raise it when the theme below changes
+REVISION = 3  # part of the cache key: raise it when the theme below changes
 KEEP_SECONDS = 7 * 24 * 3600
 
 
@@ -36,11 +41,15 @@ KEEP_SECONDS = 7 * 24 * 3600
 class Chart:
     """A drawing and what it shows. `rows` hold the plotted figures, one cell per column."""
 
-    svg: str
     title: str
     description: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    drawn: Callable[[], str] = field(compare=False, repr=False)  # waits until the drawing is there
+
+    @property
+    def svg(self) -> str:
+        return self.drawn()
 
     @property
     def drawing(self) -> SafeString:
@@ -99,11 +108,19 @@ def records(rows: Iterable[Sequence[Cell]], *names: str) -> Any:
     return inline([{n: day(v) for n, v in zip(names, row, strict=True)} for row in rows])
 
 
+# The data of the declaration in progress, by name. Altair copies and checks what it holds, many times over; it does
+# not need to hold the figures.
+_data: ContextVar[dict[str, list[dict[str, Any]]]] = ContextVar("chart_data")
+
+
 def inline(values: list[dict[str, Any]]) -> Any:
-    """Data written into the declaration itself."""
+    """Data that goes into the drawing with the declaration."""
     import altair as alt
 
-    return alt.Data(values=values)  # type: ignore[no-untyped-call]
+    data = _data.get()
+    name = f"rows-{len(data)}"
+    data[name] = values
+    return alt.NamedData(name=name)  # type: ignore[no-untyped-call]
 
 
 def _theme() -> dict[str, Any]:
@@ -147,7 +164,7 @@ def draw(
     build: Callable[[], Any],
     **options: object,
 ) -> Chart:
-    """The chart, from the cache when the same one was drawn before."""
+    """The chart, from the cache when the same one was drawn before; else drawn beside what the caller does next."""
     content = json.dumps(
         [REVISION, kind, [str(c) for c in columns], rows, title, description, options],
         ensure_ascii=False,
@@ -155,30 +172,58 @@ def draw(
         sort_keys=True,
     )
     key = f"chart:{hashlib.sha256(content.encode()).hexdigest()}"
+    kept = _kept(key)
+    if kept is not None:
+        drawn: Callable[[], str] = lambda: kept  # noqa: E731
+    else:
+        spec, label = _declared(build), f"{title}. {description}".strip()
+        drawn = _drawer(os.getpid()).submit(_draw, key, spec, label).result
+    return Chart(str(title), str(description), tuple(str(c) for c in columns), rows, drawn)
+
+
+@once
+def _drawer(_process: int) -> ThreadPoolExecutor:
+    """One thread: Vega's engine draws one chart at a time, and leaves the interpreter to others meanwhile.
+
+    By process, because a thread does not survive a fork."""
+    return ThreadPoolExecutor(1, thread_name_prefix="charts")
+
+
+def _kept(key: str) -> str | None:
     try:
         svg: str | None = cache.get(key)
     except RedisError as error:  # a page without its cache is slow, not broken
         log.warning("chart.cache_unreachable", error=str(error))
-        svg = None
-    if svg is None:
-        svg = _svg(build(), label=f"{title}. {description}".strip())
-        try:
-            cache.set(key, svg, KEEP_SECONDS)
-        except RedisError as error:
-            log.warning("chart.cache_unreachable", error=str(error))
-    return Chart(svg, str(title), str(description), tuple(str(c) for c in columns), rows)
+        return None
+    return svg
 
 
-def _svg(declared: Any, *, label: str) -> str:
+def _declared(build: Callable[[], Any]) -> dict[str, Any]:
+    """The declaration as Vega-Lite, with its figures. Unchecked: it is our code, and the tests draw every kind."""
+    from altair.utils import schemapi
+
+    data: dict[str, list[dict[str, Any]]] = {}
+    token = _data.set(data)
+    try:
+        with schemapi.debug_mode(False):
+            spec: dict[str, Any] = build().to_dict(validate=False)
+    finally:
+        _data.reset(token)
+    return {**spec, "datasets": data, "config": _theme()}
+
+
+def _draw(key: str, spec: dict[str, Any], label: str) -> str:
     import vl_convert
 
-    spec = declared.to_dict()
-    spec["config"] = _theme()
-    svg: str = vl_convert.vegalite_to_svg(spec)
+    svg = slim(vl_convert.vegalite_to_svg(spec))
     # The title is the drawing's name for a screen reader and the alternative text in a tagged PDF.
     opening, rest = svg.split(">", 1)
-    opening = opening.replace("<svg", '<svg role="img"', 1)
-    return f"{opening}><title>{escape(label)}</title>{rest}"
+    svg = f'<svg role="img"{opening.removeprefix("<svg")}><title>{escape(label)}</title>{rest}'
+    try:
+        cache.set(key, svg, KEEP_SECONDS)
+    except RedisError as error:
+        log.warning("chart.cache_unreachable", error=str(error))
+    return svg
 
 
 def number_format_of(values: Iterable[Cell]) -> str:

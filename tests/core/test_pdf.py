@@ -1,5 +1,6 @@
 """What a reader and an auditor see of a document, read back from its bytes."""
 
+import gc
 from datetime import UTC, datetime
 from decimal import Decimal
 from io import BytesIO
@@ -10,6 +11,7 @@ from django.core.exceptions import SuspiciousFileOperation
 from pypdf import PdfReader
 
 from core import charts
+from core import pdf as pdf_module
 from core.money import Money
 from core.pdf import Attachment, RefusedAddress, StaticFilesOnly, render_pdf
 
@@ -138,6 +140,46 @@ def walk(node):
     kids = node.get("/K", [])
     for kid in kids if isinstance(kids, list) else [kids]:
         yield from walk(kid)
+
+
+@pytest.mark.parametrize("name", ["量子 <b>&", "量子\x0b <b>&"])
+def test_a_name_that_is_no_xml_takes_the_slower_way_to_the_same_document(organisation, name):
+    plain, odd = document(organisation), document(organisation, context={"name": name})
+
+    assert "加速卡 1" in text(odd)
+    assert len(read(odd).pages) == len(read(plain).pages)
+    assert [node.get("/S") for node in walk(structure(odd))] == [
+        node.get("/S") for node in walk(structure(plain))
+    ]
+
+
+def structure(pdf):
+    return read(pdf).trailer["/Root"]["/StructTreeRoot"].get_object()
+
+
+def test_drawings_inside_the_page_are_drawings_whether_they_say_so_or_not(organisation):
+    figures = [
+        node for node in walk(structure(document(organisation))) if node.get("/S") == "/Figure"
+    ]
+
+    assert any(
+        "权重" in str(figure.get("/Alt")) for figure in figures
+    )  # of components/stacked_bar.html
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_collector_is_as_it_was_before(organisation, on):
+    before = gc.isenabled()
+    (gc.enable if on else gc.disable)()
+    try:
+        document(organisation)
+        assert gc.isenabled() == on
+        with pytest.raises(ZeroDivisionError), pdf_module._no_collections():
+            assert not gc.isenabled()
+            1 / 0  # noqa: B018
+        assert gc.isenabled() == on
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_an_attachment_comes_out_as_it_went_in(organisation):
