@@ -79,7 +79,7 @@ def test_of_two_approvals_racing_for_the_last_money_one_wins():
 def test_of_many_concurrent_approvals_exactly_those_that_fit_succeed():
     w = builders.world()
     budget = builders.fund(w, "1250")
-    requests = [builders.in_review(w, "100") for _ in range(24)]
+    requests = builders.many_in_review(w, 24, "100")
 
     results = together(
         *(approval(request, w.lead if n % 2 else w.cto) for n, request in enumerate(requests))
@@ -95,7 +95,7 @@ def test_of_many_concurrent_approvals_exactly_those_that_fit_succeed():
 def test_two_hundred_approvals_at_once_against_money_for_a_hundred():
     w = builders.world()
     budget = builders.fund(w, "10000")
-    requests = [builders.in_review(w, "100") for _ in range(200)]
+    requests = builders.many_in_review(w, 200, "100")
     calls = [approval(request, w.lead) for request in requests]
 
     # forty connections at a time: more than a server has workers
