@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext, pgettext
 
 from core.templatetags.ui import percent, quantity, significant
-from planning.estimate_text import figure, say
+from planning.estimate_text import figure, range_text, say
 from planning.estimators.types import Band, FleetAnswers, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, in_words, label
@@ -134,12 +134,10 @@ def _has_tile(name: str, figures: Mapping[str, Band]) -> bool:
 
 
 def _tile(name: str, band: Band) -> dict[str, str]:
-    exact = band.p10 == band.p90
     return {
         "label": say(label(name)),
         "value": figure(band.p50, band.unit),
-        "low": "" if exact else figure(band.p10, band.unit),
-        "high": "" if exact else figure(band.p90, band.unit),
+        "within": range_text(band),
         "note": say(GRADES[band.grade]),
     }
 

@@ -36,12 +36,21 @@ def figure(value: float, unit: str) -> str:
     return quantity(value, unit)
 
 
+def range_text(band: Band) -> str:
+    """`P10 – P90`, a unit of both said once; empty when the figure is exact."""
+    if band.p10 == band.p90:
+        return ""
+    low, high = figure(band.p10, band.unit), figure(band.p90, band.unit)
+    number, _, unit = low.partition(" ")
+    if unit == high.partition(" ")[2] and not any(sign.isdigit() for sign in unit):
+        low = number
+    return f"{low} – {high}"
+
+
 def band_text(band: Band) -> str:
     """`P50 (P10 – P90)`; the figure alone when it is exact."""
-    middle = figure(band.p50, band.unit)
-    if band.p10 == band.p90:
-        return middle
-    return f"{middle} ({figure(band.p10, band.unit)} – {figure(band.p90, band.unit)})"
+    middle, within = figure(band.p50, band.unit), range_text(band)
+    return f"{middle} ({within})" if within else middle
 
 
 def answer_lines(answer: Answer, limit: int) -> Iterator[str]:

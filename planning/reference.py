@@ -67,8 +67,20 @@ def accelerator(row: Mapping[str, Any]) -> Accelerator:
         vendor=row["vendor"],
         year=row["year"],
         sparsity_factor=row["sparsity_factor"],
+        memory_kind=_memory_kind(row),
         **pcie,
     )
+
+
+def _memory_kind(row: Mapping[str, Any]) -> str:
+    """A key of VISIBLE_SHARE. In-line error correction is on by default in data-centre cards only."""
+    memory = row["memory_type"].upper()
+    if not memory.startswith(("GDDR", "LPDDR")):
+        return "hbm"
+    inline = (
+        memory.startswith(("GDDR5", "GDDR6")) and row["ecc"] and " RTX " not in f" {row['name']} "
+    )
+    return "gddr-ecc" if inline else "gddr"
 
 
 def architecture(row: Mapping[str, Any]) -> Architecture:

@@ -26,7 +26,6 @@ from planning.estimators.inference_memory import (
     cache_room,
     kv_sequence_bytes,
     reserve_bytes,
-    usable_bytes,
     weight_bytes,
 )
 from planning.estimators.inference_tables import Floats
@@ -279,7 +278,7 @@ def _estimate(
         context=context,
     )
     parts = memory_parts(plan, k)
-    used, capacity = sum(part.value for part in parts), float(usable_bytes(plan.candidate, k)[0])
+    used, capacity = sum(part.value for part in parts), float(plan.candidate.card.memory[0])
     spread = RESERVE_SPREAD * parts[2].value
     memory = Band(used - spread, used, used + spread + WEIGHT_SPREAD * parts[0].value, "B", grade)
     figures: dict[str, Band] = {}

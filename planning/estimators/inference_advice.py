@@ -90,12 +90,12 @@ def warnings(
             )
         )
     if saturation.memory < IDLE_MEMORY:
-        asleep = (1.0 - saturation.memory) * accelerator.hbm_bytes / GB
+        asleep = (1.0 - saturation.memory) * accelerator.visible_bytes / GB
         out.append(
             msg(
                 "%(idle)s of %(total)s GB asleep on each accelerator.",
                 idle=round(asleep),
-                total=round(accelerator.hbm_bytes / GB),
+                total=round(accelerator.visible_bytes / GB),
             )
         )
     out += sparse_rate_warnings(accelerator, w.weights_dtype)

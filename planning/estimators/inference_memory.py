@@ -65,14 +65,9 @@ def reserve_bytes(c: Candidates, k: Constants) -> Floats:
     return k.per("reserve", ENGINES)[c.engine] + activations
 
 
-def usable_bytes(c: Candidates, k: Constants) -> Floats:
-    """What an engine allocates of one accelerator's memory. [B]"""
-    return c.card.memory * k["memory_fraction"]
-
-
 def cache_room(c: Candidates, k: Constants) -> Floats:
     """Memory left for the cache on one accelerator; negative when the weights do not fit. [B]"""
-    return usable_bytes(c, k) - reserve_bytes(c, k) - weight_bytes(c)
+    return c.card.memory - reserve_bytes(c, k) - weight_bytes(c)
 
 
 def sequences_that_fit(c: Candidates, k: Constants) -> Floats:

@@ -144,7 +144,7 @@ class AcceleratorTable(_Table):
             for a, f in zip(accelerators, fast, strict=True)
         ]
         return cls(
-            memory=np.array([a.hbm_bytes for a in accelerators]),
+            memory=np.array([a.visible_bytes for a in accelerators]),
             bandwidth=np.array([a.hbm_bandwidth for a in accelerators]),
             link=np.array(link),
             fast_link=np.array(fast, dtype=float),

@@ -14,11 +14,10 @@ from planning.estimators.inference_memory import (
     kv_sequence_bytes,
     kv_split,
     reserve_bytes,
-    usable_bytes,
     weight_bytes,
 )
 from planning.estimators.inference_steps import effective_rates, experts_touched
-from planning.estimators.types import Accelerator, Architecture, Step
+from planning.estimators.types import VISIBLE_SHARE, Accelerator, Architecture, Step
 
 if TYPE_CHECKING:
     from planning.estimators.inference import ReplicaPlan
@@ -63,9 +62,12 @@ def trace(
         ),
         Step(
             "usable memory",
-            "M x memory_fraction",
-            {"M": accelerator.hbm_bytes, "memory_fraction": k["memory_fraction"]},
-            float(usable_bytes(c, k)[0]),
+            "label in GiB x what the driver shows",
+            {
+                "label": accelerator.hbm_bytes,
+                "shown": VISIBLE_SHARE[accelerator.memory_kind],
+            },
+            accelerator.visible_bytes,
             "B",
         ),
         Step(

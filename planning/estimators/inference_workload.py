@@ -160,7 +160,7 @@ def checked(
     _between("arrival_variation", w.arrival_variation, 0.0, 20.0)
     _between("service_variation", w.service_variation, 0.0, 20.0)
     for name, size in {
-        "hbm_bytes": accelerator.hbm_bytes,
+        "visible_bytes": accelerator.visible_bytes,
         "hbm_bandwidth": accelerator.hbm_bandwidth,
     }.items():
         require_at_least(name, size, 1.0)

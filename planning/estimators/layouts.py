@@ -111,8 +111,8 @@ def evaluate_candidates(
         out["step_time"][part] = time.total
         out["rate"][part] = time.tokens / time.total
         out["mfu"][part] = time.model_flops / time.total / c.peak_16
-        out["fits"][part] = memory.total <= c.hbm_bytes
-        out["sure"][part] = memory_bounds(memory, constants)[1] <= c.hbm_bytes
+        out["fits"][part] = memory.total <= c.visible_bytes
+        out["sure"][part] = memory_bounds(memory, constants)[1] <= c.visible_bytes
     return out
 
 
@@ -250,7 +250,7 @@ def search_layouts(
     others = tuple(ranked(i, _why(base, columns, result, best, i)) for i in shown)
     tempting = _fastest_too_large(result, fits, best)
     if tempting is not None:
-        lack = (result["memory"][tempting] - base["hbm_bytes"]) / 1e9
+        lack = (result["memory"][tempting] - base["visible_bytes"]) / 1e9
         others += (
             ranked(
                 tempting,

@@ -84,8 +84,8 @@ def batches_that_fit(
     `most`, which is tried itself."""
     tried = [b for b in BATCHES if most is None or b < most] + ([] if most is None else [most])
     bands = {b: sample_memory(replace(workload, batch=float(b)))[1] for b in tried}
-    sure = tuple(b for b in tried if bands[b].p90 <= accelerator.hbm_bytes)
-    return sure or tuple(b for b in tried if bands[b].p50 <= accelerator.hbm_bytes)[:1]
+    sure = tuple(b for b in tried if bands[b].p90 <= accelerator.visible_bytes)
+    return sure or tuple(b for b in tried if bands[b].p50 <= accelerator.visible_bytes)[:1]
 
 
 def estimate_samples(
@@ -133,8 +133,8 @@ def estimate_samples(
         accelerators=replicas,
         memory=parts,
         memory_bytes=replace(memory, grade=grade),
-        capacity_bytes=accelerator.hbm_bytes,
-        fits="tight" if memory.p90 > accelerator.hbm_bytes else "fits",
+        capacity_bytes=accelerator.visible_bytes,
+        fits="tight" if memory.p90 > accelerator.visible_bytes else "fits",
         figures=_figures(chosen, time, replicas, answers, k, grade),
         saturation=saturation,
         layout={
@@ -202,7 +202,7 @@ def _saturation(
     moved = workload.passes * (workload.weights + workload.batch * workload.activations)
     return Saturation(
         compute=min(load * workload.flops * workload.batch / (peak * time.total), 1.0),
-        memory=min(memory / accelerator.hbm_bytes, 1.0),
+        memory=min(memory / accelerator.visible_bytes, 1.0),
         bandwidth=min(load * moved / (accelerator.hbm_bandwidth * time.total), 1.0),
     )
 
@@ -217,7 +217,7 @@ def _too_large(
         accelerators=1,
         memory=parts,
         memory_bytes=replace(memory, grade=grade),
-        capacity_bytes=accelerator.hbm_bytes,
+        capacity_bytes=accelerator.visible_bytes,
         fits="out_of_memory",
         figures={},
         saturation=Saturation(0.0, 1.0, 0.0),
@@ -239,9 +239,9 @@ def _remedies(
     out = [
         msg(
             "%(lack)s GB are lacking on each accelerator: %(need)s GB needed, %(have)s GB there.",
-            lack=round((needed - accelerator.hbm_bytes) / GB, 1),
+            lack=round((needed - accelerator.visible_bytes) / GB, 1),
             need=round(needed / GB, 1),
-            have=round(accelerator.hbm_bytes / GB, 1),
+            have=round(accelerator.visible_bytes / GB, 1),
         )
     ]
     for dtype in ("fp8", "int8", "int4"):
@@ -258,7 +258,10 @@ def _remedies(
             )
             break
     smaller = workload.activations / 4
-    if sample_memory(replace(workload, activation_bytes=smaller))[1].p50 <= accelerator.hbm_bytes:
+    if (
+        sample_memory(replace(workload, activation_bytes=smaller))[1].p50
+        <= accelerator.visible_bytes
+    ):
         out.append(
             msg(
                 "Take smaller samples (resolution, length), or run each in tiles: a quarter is enough."
@@ -313,11 +316,11 @@ def _warnings(
     memory: Band,
 ) -> tuple[Message, ...]:
     out: list[Message] = []
-    if memory.p90 > accelerator.hbm_bytes:
+    if memory.p90 > accelerator.visible_bytes:
         out.append(
             msg(
                 "Tight: at the P90 %(lack)s GB are lacking on each accelerator.",
-                lack=round((memory.p90 - accelerator.hbm_bytes) / GB, 1),
+                lack=round((memory.p90 - accelerator.visible_bytes) / GB, 1),
             )
         )
     if saturation.compute < IDLE_COMPUTE and workload.batch < BATCHES[-1]:

@@ -144,7 +144,7 @@ def estimate_training(
         workload, recipe, accelerator, architecture, accelerators, layout, cluster, constants
     )
     memory_bytes = _memory_band(plan, constants)
-    capacity = accelerator.hbm_bytes
+    capacity = accelerator.visible_bytes
     fits = "fits"
     if memory_bytes.p50 > capacity:
         fits = "out_of_memory"

@@ -254,7 +254,7 @@ def remedies(
 
     Cheapest by accelerator-time per token; changes that give up something else (the method, the optimiser) come last.
     """
-    capacity = accelerator.hbm_bytes
+    capacity = accelerator.visible_bytes
     total = float(training_memory(stack([row]), constants).total[0])
     lacking = msg(
         "%(lack)s GB are lacking on each accelerator: %(need)s GB needed, %(have)s GB there.",

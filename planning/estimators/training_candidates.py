@@ -127,7 +127,7 @@ class Candidates:
     framework: Array
     family: Array
     half_precision: Array  # 1: FP16 with loss scaling
-    hbm_bytes: Array
+    visible_bytes: Array
     hbm_bandwidth: Array
     link: Array  # [B/s] one direction
     network: Array  # [B/s] one direction, per accelerator
@@ -338,7 +338,7 @@ def hardware_columns(
         "peak_16": peak_rate(accelerator, "bf16" if kind != "32" else precision),
         "efficiency_class": float(EFFICIENCY_CLASSES.index(f"{family}:{kind}")),
         "family": float(FAMILIES.index(family)),
-        "hbm_bytes": accelerator.hbm_bytes,
+        "visible_bytes": accelerator.visible_bytes,
         "hbm_bandwidth": accelerator.hbm_bandwidth,
         "link": link if fast else accelerator.pcie_bandwidth,
         "network": network,

@@ -32,6 +32,11 @@ class Grade(StrEnum):
     EXTRAPOLATED = "extrapolated"  # outside what was measured
 
 
+# Shown by the driver ÷ the label in GiB, read in logs of nvidia-smi: H100 80 GB 81,559 MiB, H200 143,771, B200 183,359,
+# RTX 4090 24,564; with in-line error correction L40S, L20 and A40 46,068 MiB.
+VISIBLE_SHARE = {"hbm": 0.995, "gddr": 0.9995, "gddr-ecc": 0.937}
+
+
 @dataclass(frozen=True, slots=True)
 class Accelerator:
     """One accelerator as software sees it (one CUDA device; a dual-die module counts once). Dense rates only."""
@@ -39,7 +44,7 @@ class Accelerator:
     slug: str
     name: str
     generation: str  # architecture, lower case: "ampere", "hopper", "blackwell", "cdna3", ...
-    hbm_bytes: float  # [B]
+    hbm_bytes: float  # as the label prints it, 1 GB = 1e9 B [B]
     hbm_bandwidth: float  # [B/s]
     peak_flops: Mapping[str, float]  # dense FLOP/s by dtype: fp32 tf32 fp16 bf16 fp8 int8 int4 fp4
     tdp: float | None = None  # [W]
@@ -52,6 +57,16 @@ class Accelerator:
     vendor: str = ""
     year: int | None = None
     sparsity_factor: float = 1.0  # marketing rate ÷ dense rate
+    memory_kind: str = "hbm"  # a key of VISIBLE_SHARE
+
+    @property
+    def visible_bytes(self) -> float:
+        """What the driver shows and a program may allocate. [B]
+
+        A label's GB is a GiB, of which the driver keeps a little and in-line error correction of GDDR a sixteenth:
+        an "80 GB" H100 shows 81,559 MiB, which are 85.5 GB of 1e9 B; a "48 GB" L40S shows 46,068 MiB.
+        """
+        return self.hbm_bytes / 1e9 * 2.0**30 * VISIBLE_SHARE[self.memory_kind]
 
 
 @dataclass(frozen=True, slots=True)

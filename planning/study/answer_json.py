@@ -96,6 +96,7 @@ def _accelerator(accelerator: Accelerator) -> dict[str, Any]:
         "name": accelerator.name,
         "vendor": accelerator.vendor,
         "hbm_bytes": accelerator.hbm_bytes,
+        "visible_bytes": accelerator.visible_bytes,
         "hbm_bandwidth": accelerator.hbm_bandwidth,
         "peak_flops": dict(accelerator.peak_flops),
         "tdp": accelerator.tdp,

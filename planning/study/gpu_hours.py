@@ -26,7 +26,7 @@ def gpu_hours_estimate(request: StudyRequest, accelerator: Accelerator) -> Estim
         figures["energy"] = told(energy, "kWh")
         inputs = {"H": hours, "TDP": accelerator.tdp, "share": POWER_SHARE}
         trace.append(Step("energy", "H x TDP x share / 1000", inputs, energy, "kWh"))
-    capacity = accelerator.hbm_bytes
+    capacity = accelerator.visible_bytes
     lacking = 0.0 if needed is None else needed - capacity
     assumptions = [
         msg("The hours are taken as told: another accelerator may need more or fewer of them.")

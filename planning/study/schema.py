@@ -140,6 +140,7 @@ def _estimate() -> dict[str, Any]:
                     "name": _TEXT,
                     "vendor": _TEXT,
                     "hbm_bytes": _NUMBER,
+                    "visible_bytes": _NUMBER,
                     "hbm_bandwidth": _NUMBER,
                     "peak_flops": {"type": "object", "additionalProperties": _NUMBER},
                     "tdp": {"type": ["number", "null"]},

@@ -76,3 +76,21 @@ def test_cost_defaults_of_catalogue_and_economics_agree():
         else:
             curve = CURVES[row["key"]]
             assert tuple(row["value"]) == curve.value, row["key"]
+
+
+@pytest.mark.parametrize(
+    ("slug", "shown_mib"),  # Read in public logs of nvidia-smi.
+    [
+        ("nvidia-h100-sxm5-80gb", 81559),
+        ("nvidia-h200-sxm5-141gb", 143771),
+        ("nvidia-b200-sxm6-hgx", 183359),
+        ("nvidia-l40s", 46068),
+        ("nvidia-l20", 46068),
+        ("nvidia-geforce-rtx-4090", 24564),
+        ("nvidia-rtx-6000-ada", 49140),
+    ],
+)
+def test_the_memory_of_a_card_is_what_its_driver_shows(slug, shown_mib):
+    """A label's GB is a GiB; in-line error correction of GDDR6 takes a sixteenth of it."""
+    card = reference.accelerator(catalog_reference.accelerators()[slug])
+    assert card.visible_bytes == pytest.approx(shown_mib * 2**20, rel=0.001)

@@ -23,7 +23,7 @@ def hours_ways(request: StudyRequest, accelerators: tuple[Accelerator, ...]) -> 
     rows: list[dict[str, Any]] = []
     refused: list[Exclusion] = []
     for index, accelerator in enumerate(accelerators):
-        if needed is not None and needed > accelerator.hbm_bytes:
+        if needed is not None and needed > accelerator.visible_bytes:
             refused.append(
                 Exclusion(
                     "accelerator",
@@ -31,11 +31,11 @@ def hours_ways(request: StudyRequest, accelerators: tuple[Accelerator, ...]) -> 
                     msg(
                         "Out of memory: %(need)s GB are needed on each accelerator, there are %(have)s GB",
                         need=round(needed / 1e9, 1),
-                        have=round(accelerator.hbm_bytes / 1e9, 1),
+                        have=round(accelerator.visible_bytes / 1e9, 1),
                     ),
                     msg(
                         "Work that takes at most %(have)s GB",
-                        have=round(accelerator.hbm_bytes / 1e9, 1),
+                        have=round(accelerator.visible_bytes / 1e9, 1),
                     ),
                     "memory",
                 )

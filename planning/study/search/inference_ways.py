@@ -30,7 +30,6 @@ from planning.estimators.inference_constants import Constants, published_constan
 from planning.estimators.inference_memory import (
     kv_sequence_bytes,
     reserve_bytes,
-    usable_bytes,
     weight_bytes,
 )
 from planning.estimators.inference_workload import InferenceLayout, default_layouts
@@ -447,7 +446,7 @@ def _refuse(
         members.setdefault(index, []).append(i)
     need = weight_bytes(base) + reserve_bytes(base, k)
     need = need + kv_sequence_bytes(base, base.input_tokens + base.output_tokens)
-    room = usable_bytes(base, k)
+    room = base.card.memory
     for index, own in members.items():
         if s.fits[own].any():
             continue

@@ -242,7 +242,7 @@ def plan_json(
         "precision": ways.precision[way],
         "layout": dict(ways.layout[way]),
         "memory_bytes": memory if memory == memory else None,
-        "capacity_bytes": accelerator.hbm_bytes,
+        "capacity_bytes": accelerator.visible_bytes,
         "summary": summary,
         "funnel": mixes.funnel_json(world.mixes[int(c.mix[i])]) if c.mix[i] >= 0 else None,
         "order": agreement(world, i, paid.amount) if purchase else None,

@@ -190,11 +190,11 @@ def _too_large(workload: SampleWorkload, accelerator: Accelerator) -> Exclusion:
         msg(
             "Out of memory: one request needs %(need)s GB on each accelerator, %(have)s GB are usable",
             need=round(need / 1e9, 1),
-            have=round(accelerator.hbm_bytes / 1e9, 1),
+            have=round(accelerator.visible_bytes / 1e9, 1),
         ),
         msg(
             "%(lack)s GB less on each: a lower precision, or smaller samples",
-            lack=round((need - accelerator.hbm_bytes) / 1e9, 1),
+            lack=round((need - accelerator.visible_bytes) / 1e9, 1),
         ),
         "memory",
     )

@@ -365,13 +365,13 @@ def _does_not_fit(accelerator: Accelerator, one: _Progress) -> Exclusion:
             msg("Another global batch or number of accelerators, so that layers and heads divide"),
             "layout",
         )
-    lack = (one.least_memory - accelerator.hbm_bytes) / 1e9
+    lack = (one.least_memory - accelerator.visible_bytes) / 1e9
     return _refused(
         accelerator,
         msg(
             "Out of memory: the smallest layout needs %(need)s GB on each accelerator, there are %(have)s GB",
             need=round(one.least_memory / 1e9, 1),
-            have=round(accelerator.hbm_bytes / 1e9, 1),
+            have=round(accelerator.visible_bytes / 1e9, 1),
         ),
         msg(
             "%(lack)s GB less on each: a shorter sequence, a smaller optimiser state, or offloading",

@@ -286,7 +286,8 @@ def test_corrected_rows_of_the_database_are_used(answer, make_user):
     body = answer(SEVEN | {"accelerators": 8})
 
     assert body["catalogue"]["origin"] == "database"
-    assert body["estimates"][0]["memory"]["capacity_bytes"] == 79e9
+    assert body["estimates"][0]["accelerator"]["hbm_bytes"] == 79e9
+    assert body["estimates"][0]["memory"]["capacity_bytes"] == pytest.approx(79 * 2**30 * 0.995)
 
 
 def test_a_clone_without_a_database_can_estimate(tmp_path):

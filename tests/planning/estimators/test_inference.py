@@ -121,7 +121,7 @@ def test_more_requests_in_flight_than_memory_holds_do_not_fit_and_the_remedies_d
     assert estimate.memory_bytes.p50 > estimate.capacity_bytes
     assert "Keep 16 requests" in str(estimate.remedies[1])
     assert len({remedy.template for remedy in estimate.remedies}) == len(estimate.remedies)
-    fewer, shorter = replace(tight, concurrency=16), replace(tight, input_tokens=1500)
+    fewer, shorter = replace(tight, concurrency=16), replace(tight, input_tokens=1000)
     for eased in (fewer, shorter):
         assert (
             estimate_inference(eased, L40S, LLAMA_8B, layout=InferenceLayout()).fits

@@ -10,6 +10,8 @@ from django.urls import reverse
 
 from catalog.services.loading import load_reference
 from core.roles import Role
+from planning.estimate_text import range_text
+from planning.estimators.types import Band, Grade
 from planning.study.workloads import Kind
 
 SEVEN = {
@@ -228,3 +230,16 @@ def test_a_picture_service_is_estimated_live_beside_its_request(client):
     assert response.status_code == 200
     assert "H100 SXM5 80GB" in text
     assert "samples/s" in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "unit", "text"),
+    [
+        (12605, 22112, "tokens/s", "12,605 – 22,112 tokens/s"),
+        (0.31, 0.54, "1", "31 – 54 %"),
+        (900e6, 1.2e9, "B", "900 MB – 1.20 GB"),
+        (5.0, 5.0, "B", ""),
+    ],
+)
+def test_a_range_says_its_unit_once(low, high, unit, text):
+    assert range_text(Band(low, low, high, unit, Grade.PUBLISHED)) == text
