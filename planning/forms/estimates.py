@@ -130,6 +130,11 @@ class EstimateForm(forms.Form):
                 workload.append(self[name])
         return [(heading, fields) for heading, fields in groups.items() if fields]
 
+    def full_clean(self) -> None:
+        """Nothing is checked here: the estimate names each fault of what was told, and once is enough."""
+        self._errors = forms.utils.ErrorDict()
+        self.cleaned_data = {}
+
     @property
     def advanced_told(self) -> bool:
         """Whether anything under "advanced" was told or refused: then it stands open."""

@@ -43,8 +43,9 @@ def quick_estimate(request: SignedInRequest) -> HttpResponse:
     kind = _kind(query)
     if not set(query) - {"kind", "show"}:
         query = QueryDict(FIRST[kind], mutable=True)
-        query.setlist("accelerator", USUAL)
     live = request.htmx and not request.htmx.boosted
+    if not live and not query.getlist("accelerator"):
+        query.setlist("accelerator", USUAL)
     form = EstimateForm(kind, query, accelerators=() if live else accelerator_choices())
     context: dict[str, Any] = {
         "form": form,
