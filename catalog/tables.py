@@ -234,10 +234,7 @@ OFFERS = Listing(
     selectors.offer_prices,
     filters.OfferPriceFilter,
     (
-        Shown(
-            gettext_lazy("Instance"),
-            lambda row: _two(row.offer.instance_type, row.quality) if row.quality else row.offer.instance_type,
-        ),
+        Shown(gettext_lazy("Instance"), lambda row: row.offer.instance_type),
         Shown(gettext_lazy("Cloud"), lambda row: row.offer.cloud, sort="cloud"),
         Shown(gettext_lazy("Region"), lambda row: row.offer.region, "nowrap", "region"),
         Shown(
@@ -253,8 +250,12 @@ OFFERS = Listing(
             "price",
         ),
         Shown(gettext_lazy("Per instance-hour"), lambda row: _money(row.amount, row.currency), "num"),
-        Shown(gettext_lazy("As of"), lambda row: row.dated, sort="date"),
-        Shown(gettext_lazy("Source"), lambda row: source_words(row.source), "wrap"),
+        Shown(gettext_lazy("As of"), lambda row: row.dated, "nowrap", "date"),
+        Shown(
+            gettext_lazy("Source"),
+            lambda row: _two(source_words(row.source), row.quality) if row.quality else source_words(row.source),
+            "wrap",
+        ),
     ),
     (
         Column("cloud", lambda row: row.offer.cloud),
@@ -286,7 +287,7 @@ HARDWARE = Listing(
         Shown(
             gettext_lazy("Unit price"), lambda row: display.span_of_money(row.low, row.high, row.currency), "num"
         ),
-        Shown(gettext_lazy("Condition"), lambda row: row.get_condition_display()),
+        Shown(gettext_lazy("Condition"), lambda row: row.get_condition_display(), "nowrap"),
         Shown(gettext_lazy("Tax included"), lambda row: display.yes_no(row.tax_included)),
         Shown(gettext_lazy("As of"), lambda row: row.dated),
         Shown(gettext_lazy("Confidence"), display.confidence),

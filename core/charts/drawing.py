@@ -143,6 +143,8 @@ def _theme() -> dict[str, Any]:
         },
         "axisQuantitative": {"grid": True, "domain": False, "ticks": False, "tickCount": 6},
         "axisTemporal": {"grid": True, "domain": False},
+        "axisXPoint": {"labelOverlap": "greedy"},
+        "axisXBand": {"labelOverlap": "greedy"},
         "legend": {**quiet, "orient": "top", "title": None, "symbolType": "square", "symbolStrokeWidth": 0,
             "symbolOpacity": 1, "labelLimit": 200},
         "range": {"category": list(CATEGORICAL)},
