@@ -25,6 +25,9 @@ from planning.estimators.training_time import training_time
 from planning.estimators.training_workload import Layout, Recipe
 from planning.estimators.types import InfeasibleError
 
+ABOUT_LEAST = (
+    1.02  # memory over the least of a fitting layout, within which the faster one is taken
+)
 CHUNK = 16_384  # candidates computed together: small enough to stay in cache
 MICRO_BATCHES = (1, 2, 4, 8, 16)
 Index = NDArray[np.intp]
@@ -241,8 +244,7 @@ def search_layouts(
         return LayoutSearch(
             None, (), considered, considered - kept.size, too_large, least, tuple(summary)
         )
-    sure = result["sure"] > 0
-    chosen = sure if sure.any() else fits
+    chosen = trusted(fits, result["sure"] > 0, result["memory"])
     rate = np.where(chosen, result["rate"], -1.0)
     order = np.argsort(-rate, kind="stable")
     best = int(order[0])
@@ -273,6 +275,13 @@ def search_layouts(
         tuple(summary),
         _price_of_room(result, fits, best),
     )
+
+
+def trusted(fits: Mask, sure: Mask, memory: Array) -> Mask:
+    """The layouts to choose the fastest from, over the last axis: those whose P90 fits; where there are none, those of
+    the fitting ones that need about the least, for speed is worth little to a run that stops for want of memory."""
+    least = np.where(fits, memory, np.inf).min(axis=-1, keepdims=True)
+    return np.where(sure.any(axis=-1, keepdims=True), sure, fits & (memory <= ABOUT_LEAST * least))
 
 
 def _price_of_room(result: dict[str, Array], fits: Mask, best: int) -> Message | None:

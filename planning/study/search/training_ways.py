@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.messages import Message, msg, plural
 from planning.estimators.architecture import total_parameters
 from planning.estimators.interruptions import checkpoint_seconds
-from planning.estimators.layouts import SearchSpace, evaluate_candidates, layout_grid
+from planning.estimators.layouts import SearchSpace, evaluate_candidates, layout_grid, trusted
 from planning.estimators.training import (
     loading_seconds,
     rate_residuals,
@@ -177,7 +177,7 @@ def _try(
     shape = (len(bases), size)
     memory = result["memory"].reshape(shape)
     fitting, sure = (result[name].reshape(shape) > 0 for name in ("fits", "sure"))
-    kept = np.where(sure.any(axis=1, keepdims=True), sure, fitting)
+    kept = trusted(fitting, sure, memory)
     rate = np.where(kept, result["rate"].reshape(shape), -1.0)
     best = rate.argmax(axis=1)
     rows_index = np.arange(len(bases))

@@ -9,6 +9,7 @@ from planning.estimators.layouts import (
     evaluate_candidates,
     layout_grid,
     search_layouts,
+    trusted,
 )
 from planning.estimators.training import estimate_training
 from planning.estimators.training_candidates import candidate_row, stack
@@ -131,3 +132,12 @@ def test_several_bases_are_mixed_by_index():
     index = np.array([1, 0, 1], dtype=np.intp)
     many = evaluate_candidates(rows, index, {"data": np.full(3, 8.0)})
     assert many["memory"][0] == many["memory"][2] > many["memory"][1]
+
+
+def test_where_no_p90_fits_the_layout_that_needs_least_is_taken_and_not_the_fastest():
+    fits = np.array([[True, True, True, False]])
+    memory = np.array([[70.0, 85.0, 71.0, 60.0]])
+    none_sure = np.zeros((1, 4), dtype=bool)
+    assert trusted(fits, none_sure, memory).tolist() == [[True, False, True, False]]
+    one_sure = np.array([[False, True, False, False]])
+    assert trusted(fits, one_sure, memory).tolist() == [[False, True, False, False]]
