@@ -38,6 +38,7 @@ CHOICE_SETS = (
     "procurement.models.rmas.ClaimBasis",
     "procurement.models.rmas.Outcome",
     "procurement.models.vendors.Channel",
+    "procurement.models.vendors.DocumentKind",
     "procurement.states.AcceptanceStatus",
     "procurement.states.AssetStatus",
     "procurement.states.AwardStatus",

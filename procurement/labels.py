@@ -109,6 +109,8 @@ def name_own_actions() -> None:
             "vendor.blocked": _("Vendor blocked"),
             "vendor.contact_added": _("Contact added"),
             "vendor.created": _("Vendor added"),
+            "vendor.document_added": _("Document added"),
+            "vendor.document_retired": _("Document out of use"),
             "vendor.unblocked": _("Vendor unblocked"),
             "vendor.updated": _("Vendor changed"),
         }

@@ -19,7 +19,11 @@ from procurement.services.evidence import read_file
 from procurement.services.evidence_checks import check_evidence
 from procurement.services.live import seal_finished, watch_feeds
 from procurement.services.order_documents import attach_document
-from procurement.services.reminders import remind_of_waivers, remind_of_warranties
+from procurement.services.reminders import (
+    remind_of_documents,
+    remind_of_waivers,
+    remind_of_warranties,
+)
 from procurement.services.reviews import freeze_due_reviews
 from procurement.services.rfqs import close_rfq, due_rfqs
 
@@ -105,12 +109,12 @@ def watch_live_burn_ins() -> tuple[int, int]:
 
 
 @shared_task  # type: ignore[untyped-decorator]
-def remind_of_ends() -> tuple[int, int]:
-    """Tell of warranties and waivers that end. Safe to repeat: each mark is told once."""
+def remind_of_ends() -> tuple[int, int, int]:
+    """Tell of warranties, waivers and vendors' papers that end. Safe to repeat: each mark is told once."""
     try:
-        return remind_of_warranties(), remind_of_waivers()
+        return remind_of_warranties(), remind_of_waivers(), remind_of_documents()
     except NotSetUp:
-        return 0, 0  # nothing ends before there is an organisation
+        return 0, 0, 0  # nothing ends before there is an organisation
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -38,12 +38,14 @@ from procurement.models import (
     UnitVerdict,
     Vendor,
     VendorContact,
+    VendorDocument,
     WarrantyTerms,
 )
 from procurement.models.quotes import LineKind, PriceBreak
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.awarded import order_old_rates, order_rows
 from procurement.selectors.progress import LineProgress, line_progress
+from procurement.selectors.vendor_scores import vendor_scores
 from procurement.services.quotes import WARRANTY_FIELDS
 from procurement.services.vendors import FIELDS as VENDOR_FIELDS
 from procurement.totals import DocumentTotals
@@ -100,15 +102,48 @@ class ContactSerializer(serializers.ModelSerializer[VendorContact]):
         fields = ["name", "role", "email", "phone"]
 
 
+class VendorDocumentSerializer(serializers.ModelSerializer[VendorDocument]):
+    sha256 = serializers.CharField(source="file.sha256", default=None, read_only=True)
+    days_left = serializers.IntegerField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = VendorDocument
+        fields = [
+            "id",
+            "kind",
+            "title",
+            "number",
+            "issued_on",
+            "expires_on",
+            "days_left",
+            "sha256",
+            "retired_at",
+        ]
+
+
 class VendorSerializer(serializers.ModelSerializer[Vendor]):
     contacts = ContactSerializer(many=True, read_only=True)
+    documents = VendorDocumentSerializer(many=True, read_only=True)
+    history = serializers.SerializerMethodField(
+        help_text="Score and its parts with the counts behind them; null where there are too few points"
+    )
 
     class Meta:
         model = Vendor
-        fields = [*HEAD, *VENDOR_FIELDS, "blocked_reason", "contacts"]
+        fields = [*HEAD, *VENDOR_FIELDS, "blocked_reason", "contacts", "documents", "history"]
         read_only_fields = [*HEAD, "blocked_reason"]
         validators: list[Any] = []
         extra_kwargs: dict[str, Any] = {"name": {"validators": []}}
+
+    @extend_schema_field(serializers.DictField())
+    def get_history(self, vendor: Vendor) -> dict[str, Any]:
+        """Of all vendors of the response at once."""
+        cache = remembered(self, "history")
+        if vendor.pk not in cache:
+            listed = getattr(self.parent, "instance", None)
+            together = listed if isinstance(listed, list | tuple) else [vendor]
+            cache |= vendor_scores(together, api_user(self.context["request"]))
+        return cache[vendor.pk].to_json()  # type: ignore[no-any-return]
 
 
 class RfqLineSerializer(serializers.ModelSerializer[RfqLine]):

@@ -45,6 +45,7 @@ from procurement.models import (
 from procurement.selectors.assets import found_serials
 from procurement.selectors.comparison import compare
 from procurement.selectors.thread import request_thread
+from procurement.selectors.vendor_scores import vendor_scores
 from procurement.serials import UnitEntry
 from procurement.services import (
     awards,
@@ -62,7 +63,10 @@ from procurement.services import (
 
 # noun → (rows with all that their serializer reads, the serializer)
 SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSerializer[Any]]]] = {
-    "vendor": (lambda: Vendor.objects.prefetch_related("contacts"), s.VendorSerializer),
+    "vendor": (
+        lambda: Vendor.objects.prefetch_related("contacts", "documents__file"),
+        s.VendorSerializer,
+    ),
     "rfq": (
         lambda: Rfq.objects.select_related("owner").prefetch_related(
             "lines", "criteria", "invitations", "quotes"
@@ -373,6 +377,7 @@ class RfqComparison(APIView):
         found = compare(rfq)
         if not policies.can_read_prices(api_user(request), rfq):
             raise NotFound
+        history = vendor_scores([row.quote.vendor for row in found.rows], api_user(request))
         return Response(
             {
                 "currency": found.currency,
@@ -389,6 +394,7 @@ class RfqComparison(APIView):
                         ],
                         "above_approved": s.money(found.above(row)),
                         "notes": [note.render(gettext) for note in row.notes],
+                        "vendor_history": history[row.quote.vendor_id].to_json(),
                     }
                     for row in found.rows
                 ],

@@ -21,7 +21,7 @@ from procurement.models.quotes import (
 from procurement.models.rfqs import Rfq, RfqCriterion, RfqInvitation, RfqLine, RfqOpening
 from procurement.models.rmas import Rma
 from procurement.models.vendor_access import VendorToken
-from procurement.models.vendors import Vendor, VendorContact
+from procurement.models.vendors import Vendor, VendorContact, VendorDocument
 
 __all__ = [
     "Acceptance",
@@ -62,6 +62,7 @@ __all__ = [
     "UnitVerdict",
     "Vendor",
     "VendorContact",
+    "VendorDocument",
     "VendorToken",
     "WarrantyTerms",
 ]

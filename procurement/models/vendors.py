@@ -5,13 +5,18 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Lower
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from core.machines import transitions
-from core.models import User, validate_zone
+from core.models import StoredFile, User, validate_zone
+from core.organisation import today
 from core.roles import has_role_anywhere
 from procurement.models.base import BUYING_ROLES, Versioned, currency_field, sees_everything
 from procurement.states import VENDOR_RULES, VendorStatus
+
+SOON_DAYS = 60  # before a document runs out it is marked [d]
 
 
 class Channel(models.TextChoices):
@@ -95,3 +100,55 @@ class VendorContact(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class DocumentKind(models.TextChoices):
+    CERTIFICATE = "certificate", _("Certificate")
+    AUTHORISATION = "authorisation", _("Authorisation by a maker")
+    LICENCE = "licence", _("Business licence")
+    CONTRACT = "contract", _("Framework contract")
+    CONFIDENTIALITY = "confidentiality", _("Confidentiality agreement")
+    INSURANCE = "insurance", _("Insurance")
+    OTHER = "other", pgettext_lazy("document", "Other")
+
+
+class VendorDocument(models.Model):
+    """A paper of a vendor, kept with its hash, and the day it holds until. A newer one is a new row."""
+
+    vendor = models.ForeignKey(Vendor, on_delete=models.PROTECT, related_name="documents")
+    kind = models.CharField(_("kind"), max_length=16, choices=DocumentKind.choices)
+    title = models.CharField(_("title"), max_length=160)
+    number = models.CharField(_("number"), max_length=80, blank=True)
+    issued_on = models.DateField(_("issued on"), null=True, blank=True)
+    expires_on = models.DateField(_("holds until (last day)"), null=True, blank=True)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
+    added_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    added_at = models.DateTimeField(_("added"), default=timezone.now)
+    retired_at = models.DateTimeField(_("out of use since"), null=True)
+
+    class Meta:
+        verbose_name = _("document of a vendor")
+        verbose_name_plural = _("documents of vendors")
+        ordering = ["vendor_id", "kind", "-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(issued_on=None)
+                | models.Q(expires_on=None)
+                | models.Q(expires_on__gte=models.F("issued_on")),
+                name="vendor_document_days",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def days_left(self) -> int | None:
+        """Days that it still holds; below 0 when it has run out; None when it has no end."""
+        return None if self.expires_on is None else (self.expires_on - today()).days
+
+    @property
+    def tone(self) -> str:
+        """bad: run out; warn: ends within 60 days."""
+        left = self.days_left
+        return "" if left is None or left > SOON_DAYS else "bad" if left < 0 else "warn"

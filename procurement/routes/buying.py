@@ -11,6 +11,17 @@ pages = [
     path("vendors/new/", vendors.vendor_create, name="vendor-create"),
     path("vendors/<int:pk>/", vendors.vendor_detail, name="vendor-detail"),
     path("vendors/<int:pk>/edit/", vendors.vendor_edit, name="vendor-edit"),
+    path("vendors/<int:pk>/documents/", vendors.document_add, name="vendor-document-add"),
+    path(
+        "vendors/<int:pk>/documents/<int:document>/",
+        vendors.document_file,
+        name="vendor-document-file",
+    ),
+    path(
+        "vendors/<int:pk>/documents/<int:document>/retire/",
+        vendors.document_retire,
+        name="vendor-document-retire",
+    ),
     path("rfqs/", rfqs.rfq_list, name="rfq-list"),
     path("rfqs/new/", rfqs.rfq_create, name="rfq-create"),
     path("rfqs/<int:pk>/", rfqs.rfq_detail, name="rfq-detail"),

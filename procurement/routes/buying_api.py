@@ -4,7 +4,7 @@ from typing import Any
 
 from django.urls import path, re_path
 
-from procurement.api import live, quote_imports, vendor_access
+from procurement.api import live, quote_imports, vendor_access, vendors
 from procurement.api import views as v
 
 PLURALS = {
@@ -67,6 +67,21 @@ api_routes = [
         "rfqs/<int:pk>/vendor-keys/<int:vendor>/",
         vendor_access.RfqVendorKey.as_view(),
         name="api-vendor-key",
+    ),
+    path(
+        "vendors/<int:pk>/documents/",
+        vendors.VendorDocuments.as_view(),
+        name="api-vendor-documents",
+    ),
+    path(
+        "vendors/<int:pk>/documents/<int:document>/",
+        vendors.VendorDocumentFile.as_view(),
+        name="api-vendor-document-file",
+    ),
+    path(
+        "vendors/<int:pk>/documents/<int:document>/retire/",
+        vendors.VendorDocumentRetire.as_view(),
+        name="api-vendor-document-retire",
     ),
     path("vendor/rfq/", vendor_access.VendorRfq.as_view(), name="api-vendor-rfq"),
     re_path(

@@ -19,8 +19,13 @@ from procurement.selectors.comparison import compare
 from procurement.services.agreement import hold_to_approval
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.orders import draft_orders
-from procurement.services.quotes import compute_hash, exact, require_valid
-from procurement.states import AwardStatus, QuoteStatus, RfqStatus, VendorStatus
+from procurement.services.quotes import (
+    compute_hash,
+    exact,
+    require_active,
+    require_valid,
+)
+from procurement.states import AwardStatus, QuoteStatus, RfqStatus
 
 
 @transaction.atomic
@@ -44,8 +49,7 @@ def propose_award(
     _check_cover(rfq, chosen)
     for line, _quantity in chosen:
         require_valid(line.quote)
-        if line.quote.vendor.status != VendorStatus.ACTIVE:
-            raise InvalidTransition(msg("%(vendor)s is blocked", vendor=line.quote.vendor.name))
+        require_active(line.quote.vendor)
     quotes = {line.quote.pk: line.quote for line, _quantity in chosen}
     try:
         with transaction.atomic():
@@ -180,8 +184,7 @@ def approve_award(
                     vendor=quote.vendor.name)
             )  # fmt: skip
         require_valid(quote)
-        if quote.vendor.status != VendorStatus.ACTIVE:
-            raise InvalidTransition(msg("%(vendor)s is blocked", vendor=quote.vendor.name))
+        require_active(quote.vendor)
     for asked in rfq.lines.select_related("request"):
         if asked.request.status not in (RequestStatus.APPROVED, RequestStatus.SOURCING):
             raise InvalidTransition(

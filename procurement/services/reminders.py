@@ -1,4 +1,4 @@
-"""Told in time: warranties that end, and waivers that run out. Each matter once per person and mark."""
+"""Told in time: warranties that end, waivers and vendors' papers that run out. Each matter once per person and mark."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from core.models import User
 from core.organisation import today
 from core.outbox import notify
 from core.roles import Role
-from procurement.models import Asset, PurchaseOrder, RunItem
+from procurement.models import Asset, PurchaseOrder, RunItem, VendorDocument
 from procurement.models.burn_in import ItemResult
-from procurement.states import GONE_ASSET, BurnInStatus
+from procurement.states import GONE_ASSET, BurnInStatus, VendorStatus
 
 MARKS = (90, 30, 7)  # days before the end [d]
 WAIVER_MARKS = (30, 7, 0)
+DOCUMENT_MARKS = (60, 30, 7, 0)
 
 
 def remind_of_warranties(day: date | None = None) -> int:
@@ -101,6 +102,44 @@ def remind_of_waivers(day: date | None = None) -> int:
             message=text,
             url=f"/procurement/burn-in/{row.run_id}/",
             revision=f"{row.item.code}/{'over' if left < 0 else mark}",
+        )
+        told += 1
+    return told
+
+
+def remind_of_documents(day: date | None = None) -> int:
+    """Tell procurement of vendors' papers that run out within 60, 30 or 7 days, and when they have.
+
+    Returns the number of matters. Safe to repeat: the narrowest mark is told once. Blocked vendors are left out.
+    """
+    day = day or today()
+    rows = (
+        VendorDocument.objects.filter(
+            retired_at=None,
+            expires_on__lte=day + timedelta(days=max(DOCUMENT_MARKS)),
+            vendor__status=VendorStatus.ACTIVE,
+        )
+        .select_related("vendor")
+        .order_by("pk")
+    )
+    people, told = _people(Role.PROCUREMENT), 0
+    for row in rows:
+        left = (row.expires_on - day).days if row.expires_on else 0
+        mark = min((m for m in DOCUMENT_MARKS if left <= m), default=0)
+        text = (
+            msg("%(title)s of %(vendor)s has run out: ask for a new one", title=row.title,
+                vendor=row.vendor.name)
+            if left < 0
+            else msg("%(title)s of %(vendor)s runs out in %(days)s days", title=row.title,
+                     vendor=row.vendor.name, days=left)
+        )  # fmt: skip
+        notify(
+            people,
+            "vendor_document.ends",
+            on=row.vendor,
+            message=text,
+            url=row.vendor.get_absolute_url(),
+            revision=f"{row.pk}/{'over' if left < 0 else mark}",
         )
         told += 1
     return told

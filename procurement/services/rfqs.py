@@ -34,6 +34,7 @@ from procurement.models import (
 from procurement.models.policy import Sealing
 from procurement.models.rfqs import CriterionKind
 from procurement.services.moves import move, need_reason, take, touch
+from procurement.services.quotes import require_active
 from procurement.states import OPEN_RFQ, AwardStatus, QuoteStatus, RfqStatus, VendorStatus
 from procurement.warranty_rules import StartTrigger
 
@@ -297,8 +298,7 @@ def publish_rfq(*, rfq_id: int, by: User, version: int | None = None) -> Rfq:
             limit=policy.minimum_vendors,
         )
     for invitation in invited:
-        if invitation.vendor.status != VendorStatus.ACTIVE:
-            raise InvalidTransition(msg("%(vendor)s is blocked", vendor=invitation.vendor.name))
+        require_active(invitation.vendor)
     for line in rfq.lines.select_related("plan"):
         if line.plan.compute_hash() != line.plan_hash:
             raise InvalidTransition(

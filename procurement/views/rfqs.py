@@ -24,6 +24,7 @@ from procurement.forms.rfqs import AwardForm, RfqForm
 from procurement.models import PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.comparison import COMPARED, compare
+from procurement.selectors.vendor_scores import vendor_scores
 from procurement.services import awards, rfqs, vendor_access
 from procurement.states import AwardStatus, QuoteStatus, RfqStatus
 from procurement.views.common import PAGE, ask_over, buttons, version_of, visible
@@ -187,6 +188,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
     if not policies.can_read_prices(request.user, rfq):
         raise Http404
     comparison = compare(rfq)
+    scores = vendor_scores([row.quote.vendor for row in comparison.rows], request.user)
     may_award = policies.can(request.user, "propose_award", rfq) and not rfq.awards.filter(
         status=AwardStatus.PROPOSED
     )
@@ -213,6 +215,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
         "form": form,
         "old_rates": comparison.old_rates,
         "differences": [comparison.above(row) for row in comparison.rows],
+        "histories": [scores[row.quote.vendor_id] for row in comparison.rows],
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/rfq_compare.html", context, status=status)
