@@ -131,6 +131,8 @@ class RequestStep(APIView):
         visible(request, pk)
         data = checked(StepInput(data=request.data))
         facts = {} if step in WITHOUT_REASON else {"reason": data["reason"]}
+        if step == "submit":
+            facts["use_reason"] = data["use_reason"]
         STEPS[step](request_id=pk, by=api_user(request), version=seen_version(request), **facts)
         return answer(request, pk)
 

@@ -11,6 +11,7 @@ from core.errors import InputError
 from core.messages import msg
 from core.models import CURRENCY_CHOICES, Team
 from core.money import Money
+from core.organisation import today
 from planning import policies
 from planning.models import (
     ApprovalLimit,
@@ -24,11 +25,14 @@ from planning.models import (
     LedgerEntry,
     PlanChoice,
     RequestRevision,
+    RevisionUse,
     Vote,
 )
 from planning.models.approvals import Decision
 from planning.models.plans import SpendKind
 from planning.selectors.budgets import Balance
+from planning.selectors.team_use import use_of
+from planning.services.ledger import policy_in_force
 from planning.states import REQUEST_RULES, actions_of
 from planning.workloads import Kind
 
@@ -79,18 +83,30 @@ class VoteSerializer(serializers.ModelSerializer[Vote]):
         ]
 
 
+class UseSerializer(serializers.ModelSerializer[RevisionUse]):
+    """How busy the team's own cards were; `share` is null unless the state is known, and `low` is under the policy's
+    threshold `below`."""
+
+    low = serializers.BooleanField(read_only=True)
+
+    class Meta:
+        model = RevisionUse
+        fields = ["state", "share", "cards", "covered", "first", "last", "below", "low", "reason"]
+
+
 class StepSerializer(serializers.ModelSerializer[ApprovalStep]):
     """`content_hash` is what a decision has to send back as `seen_hash`."""
 
     votes = VoteSerializer(many=True, read_only=True)
     request = serializers.IntegerField(source="revision.request_id", read_only=True)
     revision_number = serializers.IntegerField(source="revision.number", read_only=True)
+    team_use = UseSerializer(source="revision.team_use", read_only=True, default=None)
 
     class Meta:
         model = ApprovalStep
         fields = [
             "id", "request", "revision_number", "group", "authority", "quorum", "status", "content_hash",
-            "opened_at", "decided_at", "votes",
+            "opened_at", "decided_at", "votes", "team_use",
         ]  # fmt: skip
 
 
@@ -114,15 +130,24 @@ class RequestDetailSerializer(RequestSerializer):
 
     steps = serializers.SerializerMethodField()
     actions = serializers.SerializerMethodField()
+    team_use = serializers.SerializerMethodField()
 
     class Meta(RequestSerializer.Meta):
-        fields = [*RequestSerializer.Meta.fields, "steps", "actions"]
+        fields = [*RequestSerializer.Meta.fields, "steps", "actions", "team_use"]
 
     @extend_schema_field(StepSerializer(many=True))
     def get_steps(self, request: CapacityRequest) -> Any:
-        steps = ApprovalStep.objects.filter(revision=request.current).select_related("revision")
+        steps = ApprovalStep.objects.filter(revision=request.current).select_related(
+            "revision__team_use"
+        )
         steps = steps.prefetch_related("votes__voter", "votes__principal")
         return StepSerializer(steps, many=True).data
+
+    @extend_schema_field(UseSerializer(allow_null=True))
+    def get_team_use(self, request: CapacityRequest) -> Any:
+        """Of a draft: as it would be measured now; else as it was at submission."""
+        use = use_of(request, policy_in_force(), today())
+        return None if use is None else UseSerializer(use).data
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_actions(self, request: CapacityRequest) -> list[str]:
@@ -163,6 +188,10 @@ class StepInput(serializers.Serializer[Any]):
 
     version = serializers.IntegerField(required=False)
     reason = serializers.CharField(required=False, allow_blank=True, default="")
+    use_reason = serializers.CharField(
+        required=False, allow_blank=True, default="",
+        help_text="To submit: why what the team has does not do, where it uses little of it.",
+    )  # fmt: skip
 
 
 class ChoosePlanInput(serializers.Serializer[Any]):
@@ -228,7 +257,7 @@ class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
     class Meta:
         model = ApprovalRule
         fields = ["group", "authority", "quorum", "above", "above_currency", "spend_kind", "team", "residence",
-                  "over_budget_only"]  # fmt: skip
+                  "over_budget_only", "low_use_only"]  # fmt: skip
 
 
 class PolicySerializer(serializers.ModelSerializer[ApprovalPolicy]):
@@ -238,7 +267,7 @@ class PolicySerializer(serializers.ModelSerializer[ApprovalPolicy]):
         model = ApprovalPolicy
         fields = ["id", "preset", "active", "two_person_budget", "allow_over_budget", "block_stale_study",
                   "reservation_days", "actual_tolerance", "order_tolerance", "over_approval", "rate_days",
-                  "escalate_after_days", "loaded_at", "note",
+                  "escalate_after_days", "use_first_below", "use_days", "use_needs_reason", "loaded_at", "note",
                   "rules"]  # fmt: skip
 
 
@@ -272,6 +301,9 @@ class PolicyOptionsInput(serializers.Serializer[Any]):
     over_approval = serializers.BooleanField(required=False)
     rate_days = serializers.IntegerField(required=False)
     escalate_after_days = serializers.IntegerField(required=False)
+    use_first_below = serializers.DecimalField(4, 3, required=False, allow_null=True)
+    use_days = serializers.IntegerField(required=False)
+    use_needs_reason = serializers.BooleanField(required=False)
 
 
 class PolicyEditInput(serializers.Serializer[Any]):

@@ -96,6 +96,9 @@ class RuleForm(forms.Form):
         label=_("Data residence"), required=False, choices=[("", _("Any")), *Residence.choices]
     )
     over_budget_only = forms.BooleanField(label=_("Only over budget"), required=False)
+    low_use_only = forms.BooleanField(
+        label=_("Only when the team uses little of what it has"), required=False
+    )
 
 
 RuleFormSet = forms.formset_factory(RuleForm, extra=2, can_delete=True, max_num=40)

@@ -274,6 +274,15 @@ class OptionalReasonForm(forms.Form):
     )
 
 
+class SubmitForm(forms.Form):
+    """Why what the team has does not do; asked where the rules say so."""
+
+    use_reason = forms.CharField(
+        label=_("Why what the team has does not do"), max_length=2000, required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )  # fmt: skip
+
+
 class FulfilForm(OptionalReasonForm):
     """How many accelerators were accepted in all."""
 

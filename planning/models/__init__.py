@@ -21,6 +21,7 @@ from planning.models.review_work import ReviewAction, TeamPlan
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
 from planning.models.sites import Site
 from planning.models.studies import MarketSnapshot, Study, StudyBrief
+from planning.models.team_use import RevisionUse
 from planning.models.telemetry import (
     BillLine,
     CardDay,
@@ -78,6 +79,7 @@ __all__ = [
     "ReviewReport",
     "ReviewRules",
     "ReviewSnapshot",
+    "RevisionUse",
     "SavedFilter",
     "Site",
     "Study",

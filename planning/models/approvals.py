@@ -60,6 +60,14 @@ class ApprovalPolicy(models.Model):
     rate_days = models.PositiveSmallIntegerField(
         _("warn of exchange rates older than (days)"), default=35
     )
+    use_first_below = models.DecimalField(
+        _("ask a team to use first what it has, when busy less than"), max_digits=4, decimal_places=3,
+        null=True, blank=True, help_text=_("A share: 0.3 is 30 per cent. Empty: not asked."),
+    )  # fmt: skip
+    use_days = models.PositiveSmallIntegerField(_("measured over the last (days)"), default=28)
+    use_needs_reason = models.BooleanField(
+        _("such a team has to say why what it has does not do"), default=False
+    )
     escalate_after_days = models.PositiveSmallIntegerField(
         _("escalate after working days without a decision"), default=0,
         help_text=_("0: never."),
@@ -103,6 +111,9 @@ class ApprovalRule(models.Model):
     )
     residence = models.CharField(max_length=14, choices=Residence.choices, blank=True)
     over_budget_only = models.BooleanField(_("only when over budget"), default=False)
+    low_use_only = models.BooleanField(
+        _("only when the team uses little of what it has"), default=False
+    )
 
     class Meta:
         verbose_name = _("approval rule")

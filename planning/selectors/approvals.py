@@ -49,7 +49,7 @@ def steps_with_facts(steps: QuerySet[ApprovalStep]) -> QuerySet[ApprovalStep]:
     """Steps with all that policies and pages look at, in a fixed number of queries."""
     return steps.select_related(
         "revision__request__team", "revision__request__requester", "revision__plan__study",
-        "revision__submitted_by",
+        "revision__submitted_by", "revision__team_use",
     ).prefetch_related(
         "revision__authors",
         Prefetch("votes", Vote.objects.select_related("voter", "principal")),

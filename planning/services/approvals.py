@@ -24,9 +24,11 @@ from planning.models.approvals import ApprovalPolicy, ApprovalRule, ApprovalStep
 from planning.models.delegations import Delegation
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
+from planning.models.team_use import RevisionUse
 from planning.selectors.approvals import deciders, group_of, steps_with_facts
 from planning.selectors.budgets import Balance
 from planning.selectors.conditions import lowest
+from planning.selectors.team_use import use_kept
 from planning.services import budgets
 from planning.services.ledger import policy_of
 from planning.services.moves import move
@@ -47,10 +49,11 @@ def start_review(*, request: CapacityRequest, by: User | None) -> None:
     plan = PlanChoice.objects.get(revision=revision)
     policy = policy_of(revision)
     balance = budgets.reserve(request=request, plan=plan, by=by)
+    use = use_kept(revision)
     rules = [
         rule
         for rule in ApprovalRule.objects.filter(policy=policy)
-        if _applies(rule, request, revision, plan, balance)
+        if _applies(rule, request, revision, plan, balance, use)
     ]
     if not rules:
         raise DomainError(
@@ -89,6 +92,7 @@ def _applies(
     revision: RequestRevision,
     plan: PlanChoice,
     balance: Balance,
+    use: RevisionUse | None,
 ) -> bool:
     if rule.spend_kind and rule.spend_kind != plan.spend_kind:
         return False
@@ -97,6 +101,8 @@ def _applies(
     if rule.residence and rule.residence != revision.data_residence:
         return False
     if rule.over_budget_only and balance.after_requests >= 0:
+        return False
+    if rule.low_use_only and not (use is not None and use.low):
         return False
     if rule.above is None:
         return True

@@ -29,7 +29,9 @@ class Outcome:
 
 
 STEPS: dict[str, Callable[[CapacityRequest, User, str], object]] = {
-    "submit": lambda request, by, reason: requests.submit_request(request_id=request.pk, by=by),
+    "submit": lambda request, by, reason: requests.submit_request(
+        request_id=request.pk, by=by, use_reason=reason
+    ),
     "cancel": lambda request, by, reason: requests.cancel_request(
         request_id=request.pk, by=by, reason=reason
     ),

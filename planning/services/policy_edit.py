@@ -20,12 +20,13 @@ from planning.models.requests import Residence
 
 MOST_RULES = 40
 RULE_FIELDS = ("group", "authority", "quorum", "above", "above_currency", "spend_kind", "team", "residence",
-               "over_budget_only")  # fmt: skip
+               "over_budget_only", "low_use_only")  # fmt: skip
 OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days", "actual_tolerance",
-           "order_tolerance", "over_approval", "rate_days", "escalate_after_days")  # fmt: skip
+           "order_tolerance", "over_approval", "rate_days", "escalate_after_days",
+           "use_first_below", "use_days", "use_needs_reason")  # fmt: skip
 DEFAULTS: dict[str, Any] = {
     "quorum": 1, "above": None, "above_currency": "", "spend_kind": "", "team": None, "residence": "",
-    "over_budget_only": False,
+    "over_budget_only": False, "low_use_only": False,
 }  # fmt: skip
 
 
@@ -62,6 +63,7 @@ def edit_policy(
             msg("One rule must hold for every request, or some could be approved by no one"),
         )
     wanted = {**(_options_of(current) if current else {}), **options}
+    _check_low_use(checked, wanted)
     if current is not None:
         current.active = False
         current.save(update_fields=["active"])
@@ -88,8 +90,9 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(options)
     for name, least, most in (("reservation_days", 1, 3650), ("escalate_after_days", 0, 365),
                               ("actual_tolerance", 0, 1),
-                              ("order_tolerance", 0, 1), ("rate_days", 1, 366)):  # fmt: skip
-        if name in found and not least <= found[name] <= most:
+                              ("order_tolerance", 0, 1), ("rate_days", 1, 366),
+                              ("use_first_below", 0, 1), ("use_days", 1, 366)):  # fmt: skip
+        if found.get(name) is not None and not least <= found[name] <= most:
             raise InputError(
                 name,
                 msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s", field=name,
@@ -97,6 +100,20 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
                 value=found[name], limit=f"{least} … {most}",
             )  # fmt: skip
     return found
+
+
+def _check_low_use(rules: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> None:
+    """What is asked of teams with little use needs a threshold, or it would never apply."""
+    threshold = options.get("use_first_below")
+    if threshold is None and (
+        options.get("use_needs_reason") or any(rule["low_use_only"] for rule in rules)
+    ):
+        raise InputError(
+            "use_first_below",
+            msg("Say below which share a team uses too little of what it has"),
+            value=threshold,
+            limit="0 … 1",
+        )
 
 
 def _rule(number: int, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from planning.models.approvals import ApprovalPolicy, ApprovalRule
 
 PRESETS = Path(__file__).resolve().parent.parent / "data" / "policies.json"
 OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days",
-           "escalate_after_days", "over_approval", "rate_days")  # fmt: skip
+           "escalate_after_days", "over_approval", "rate_days", "use_days", "use_needs_reason")  # fmt: skip
 
 
 @transaction.atomic
@@ -43,7 +43,7 @@ def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
     wanted = presets[preset]
     rules = [_rule(row) for row in wanted["rules"]]
     options = {name: wanted[name] for name in OPTIONS}
-    for name in ("actual_tolerance", "order_tolerance"):
+    for name in ("actual_tolerance", "order_tolerance", "use_first_below"):
         options[name] = Decimal(wanted[name])
     current = ApprovalPolicy.objects.select_for_update().filter(active=True).first()
     if current is not None and current.preset == preset and _same(current, options, rules):
@@ -65,7 +65,8 @@ def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
 
 def _rule(row: dict[str, Any]) -> dict[str, Any]:
     """The row as fields of ApprovalRule, the threshold in the organisation's currency."""
-    rule = {"quorum": 1, "spend_kind": "", "residence": "", "over_budget_only": False, **row}
+    rule = {"quorum": 1, "spend_kind": "", "residence": "", "over_budget_only": False,
+            "low_use_only": False, **row}  # fmt: skip
     above: dict[str, str] | None = rule.pop("above", None)
     if above is None:
         return {**rule, "above": None, "above_currency": ""}

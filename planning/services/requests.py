@@ -15,13 +15,16 @@ from core.models import User
 from core.organisation import today
 from core.outbox import notify
 from planning import policies
+from planning.models.approvals import ApprovalPolicy
 from planning.models.budgets import Bucket
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, Origin, RequestRevision
 from planning.models.studies import Study
+from planning.models.team_use import RevisionUse
 from planning.models.templates import Relation, RequestLink
 from planning.selectors.approvals import differences
 from planning.selectors.budgets import held
+from planning.selectors.team_use import team_use
 from planning.services import approvals, budgets, studies
 from planning.services.ledger import policy_in_force
 from planning.services.moves import lock_request, move, touch
@@ -135,9 +138,12 @@ def _conflicts(
 
 
 @transaction.atomic
-def submit_request(*, request_id: int, by: User, version: int | None = None) -> CapacityRequest:
+def submit_request(
+    *, request_id: int, by: User, version: int | None = None, use_reason: str = ""
+) -> CapacityRequest:
     """Freeze the current revision. With a plan chosen the review starts at once; else it starts when one is.
 
+    `use_reason` says why what the team has does not do, where it uses less of it than the policy asks.
     Raises InputError (incomplete, dates past, nothing changed), NotPermitted, InvalidTransition or StaleData.
     """
     request = lock_request(request_id, version)
@@ -146,7 +152,11 @@ def submit_request(*, request_id: int, by: User, version: int | None = None) -> 
     _ready_to_submit(request, revision)
     revision.submitted_at, revision.submitted_by = timezone.now(), by
     revision.policy = policy_in_force()
+    use = _use_first(request, revision.policy, use_reason)
     revision.save()
+    if use is not None:
+        use.revision = revision
+        use.save()
     revision.authors.add(by)
     move(
         request,
@@ -155,12 +165,36 @@ def submit_request(*, request_id: int, by: User, version: int | None = None) -> 
         action="request.submitted",
         revision=revision.number,
         content_hash=revision.content_hash,
+        **({"team_use": use.share, "use_state": use.state} if use is not None else {}),
     )
     if PlanChoice.objects.filter(revision=revision).exists():
         approvals.start_review(request=request, by=by)
     else:
         _study(request, revision)
     return request
+
+
+def _use_first(
+    request: CapacityRequest, policy: ApprovalPolicy | None, reason: str
+) -> RevisionUse | None:
+    """What the team has and how busy it is, with the reason why that does not do. Raises InputError without one."""
+    use = team_use(request.team_id, policy, today())
+    if use is None or policy is None:
+        return None
+    use.reason = reason.strip()
+    if use.low and policy.use_needs_reason and not use.reason:
+        raise InputError(
+            "use_reason",
+            msg(
+                "The %(cards)s cards of %(team)s were busy %(share)s from %(first)s to %(last)s, less than %(limit)s: "
+                "use them first, or say why they do not do",
+                cards=use.cards, team=str(request.team), share=f"{use.share or 0:.0%}",
+                first=use.first.isoformat(), last=use.last.isoformat(), limit=f"{use.below:.0%}",
+            ),
+            value=reason,
+            limit=use.below,
+        )  # fmt: skip
+    return use
 
 
 def _study(request: CapacityRequest, revision: RequestRevision) -> None:

@@ -29,9 +29,17 @@ from planning.filters import RequestFilter
 from planning.forms.bulk import SaveFilterForm
 from planning.forms.capacity import BookForm
 from planning.forms.discussion import CommentForm, FileForm
-from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm
+from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm, SubmitForm
 from planning.forms.templates import SplitForm, TemplateForm
-from planning.models import ApprovalStep, CapacityRequest, PlanChoice, RequestTemplate, SavedFilter
+from planning.models import (
+    ApprovalStep,
+    CapacityRequest,
+    PlanChoice,
+    RequestRevision,
+    RequestTemplate,
+    RevisionUse,
+    SavedFilter,
+)
 from planning.plan_rows import bases
 from planning.selectors.approvals import (
     deciders,
@@ -43,9 +51,11 @@ from planning.selectors.approvals import (
 from planning.selectors.budgets import effects, similar
 from planning.selectors.origins import origins
 from planning.selectors.readers import handle_names, readers
+from planning.selectors.team_use import team_use, use_of
 from planning.services import plans, requests
 from planning.services.allocations import BOOKABLE
 from planning.services.imports import may_import
+from planning.services.ledger import policy_in_force
 from planning.states import RequestStatus, StepStatus
 from planning.workloads import Kind, WorkloadErrors
 
@@ -89,7 +99,7 @@ STEPS: dict[str, Step] = {
     step.action: step
     for step in (
         Step("submit", gettext_lazy("Submit"),
-             gettext_lazy("The revision is frozen. With a plan chosen the review starts at once.")),
+             gettext_lazy("The revision is frozen. With a plan chosen the review starts at once."), SubmitForm),
         Step("start_sourcing", gettext_lazy("Start sourcing"),
              gettext_lazy("Procurement takes it from here.")),
         Step("fulfil", gettext_lazy("Record fulfilment"),
@@ -126,6 +136,7 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
     )
     pending = [step for step in steps if step.status == StepStatus.PENDING]
     before = last_approved(revision)
+    use = use_of(found, policy_in_force(), today())
     return {
         "capacity_request": found,
         "version": str(found.version),
@@ -161,8 +172,9 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
         "may_edit": policies.can(user, "edit", found),
         "may_choose": policies.can(user, "choose_plan", found),
         "may_copy": policies.can_copy(user, found),
+        "use": use,
         "actions": [
-            {"step": step, "form": step.form(auto_id=f"{step.action}-%s") if step.form else None}
+            {"step": step, "form": _step_form(step, revision, use)}
             for step in STEPS.values()
             if policies.can(user, step.action, found)
         ],
@@ -182,6 +194,17 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
         "comment_form": CommentForm(),
         "file_form": FileForm(),
     }
+
+
+def _step_form(step: Step, revision: RequestRevision, use: RevisionUse | None) -> forms.Form | None:
+    """The form of a step; submitting asks for a reason only where little of what the team has is used."""
+    if step.form is None or (step.action == "submit" and not (use is not None and use.low)):
+        return None
+    initial = {}
+    if step.action == "submit":
+        before = RevisionUse.objects.filter(revision__request=revision.request).last()
+        initial = {"use_reason": before.reason if before else ""}
+    return step.form(auto_id=f"{step.action}-%s", initial=initial)
 
 
 def _templates(request: SignedInRequest) -> list[RequestTemplate]:
@@ -302,7 +325,11 @@ def request_check(request: SignedInRequest, kind: str) -> HttpResponse:
         (tables.label(name), tables.value(name, shown))
         for name, shown in getattr(form, "clean_workload", {}).items()
     ]
-    context = {"problems": problems, "missing": missing, "understood": understood, "form": form}
+    team = found.team if found else form.cleaned_data.get("team")
+    context = {
+        "problems": problems, "missing": missing, "understood": understood, "form": form,
+        "use": team_use(team.pk, policy_in_force(), today()) if team else None, "team": team,
+    }  # fmt: skip
     return render(request, "planning/_estimate.html", context)
 
 
@@ -344,10 +371,10 @@ def request_step(request: SignedInRequest, pk: int, action: str) -> HttpResponse
             CALLS[action](request_id=pk, by=request.user, version=seen_version(request), **facts)
     except InputError as error:
         messages.error(request, error.message.render(_))
-        target = (
-            reverse("request-edit", args=[pk]) if action == "submit" else found.get_absolute_url()
+        on_the_form = action == "submit" and error.field != "use_reason"
+        return redirect(
+            reverse("request-edit", args=[pk]) if on_the_form else found.get_absolute_url()
         )
-        return redirect(target)
     if action == "revise":
         return redirect("request-edit", pk=pk)
     return redirect(found)
