@@ -51,6 +51,10 @@ app.conf.beat_schedule = {
     "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
     "close-due-rfqs": {"task": "procurement.tasks.close_due_rfqs", "schedule": 60.0},
     "prove-ledger": {"task": "planning.tasks.prove_ledger", "schedule": crontab(hour=2, minute=10)},
+    "revalue-budgets": {
+        "task": "planning.tasks.revalue_budgets",
+        "schedule": crontab(hour=1, minute=50),
+    },
     "watch-live-burn-ins": {"task": "procurement.tasks.watch_live_burn_ins", "schedule": 60.0},
     "remind-of-ends": {
         "task": "procurement.tasks.remind_of_ends",

@@ -68,6 +68,25 @@ class AppendOnly(Operation):
         return f"Make {self.table} append-only"
 
 
+class AppendOnlyAgain(AppendOnly):
+    """Put the guard of :class:`AppendOnly` back where SQLite built the table anew, forwards and backwards.
+
+    Stands first and last in such a migration: whichever way it runs, the guard is there at its end.
+    """
+
+    def database_backwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        super().database_forwards(app_label, schema_editor, from_state, to_state)
+
+    def describe(self) -> str:
+        return f"Keep {self.table} append-only"
+
+
 class FrozenOnce(Operation):
     """Guard rows of `table` with triggers on UPDATE and DELETE from the moment `column` is set. Reversible."""
 

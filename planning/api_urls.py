@@ -62,6 +62,7 @@ urlpatterns = [
     path("policies/edit/", approvals.PolicyEdit.as_view(), name="api-policy-edit"),
     path("policies/", approvals.PolicyList.as_view(), name="api-policies"),
     path("budgets/", budgets.BudgetList.as_view(), name="api-budgets"),
+    path("budgets/revalue/", budgets.BudgetsRevalue.as_view(), name="api-budgets-revalue"),
     path("budgets/<int:pk>/", budgets.BudgetDetail.as_view(), name="api-budget"),
     path("budgets/<int:pk>/entries/", budgets.EntryList.as_view(), name="api-budget-entries"),
     path("budgets/<int:pk>/allot/", budgets.BudgetAllot.as_view(), name="api-budget-allot"),

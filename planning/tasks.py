@@ -19,6 +19,7 @@ from planning.services import (
     freshness,
     imports,
     month_one,
+    revaluation,
     review_work,
     reviews,
     silence,
@@ -39,6 +40,12 @@ from planning.study_brief import render_brief as draw_brief
 def prove_ledger() -> int:
     """Prove that the ledger adds up; tell finance and administrators what does not."""
     return prove_and_alarm()
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def revalue_budgets() -> int:
+    """Value what is bound in other currencies at today's rates, where the rules say so. Safe to repeat."""
+    return revaluation.revalue(by=None).entries
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)

@@ -54,6 +54,7 @@ urlpatterns = [
     path("approvals/rules/<int:pk>/", approvals.policy_detail, name="policy-detail"),
     path("approvals/limits/", approvals.limit_set, name="limit-set"),
     path("budgets/", budgets.budget_list, name="budget-list"),
+    path("budgets/revalue/", budgets.budgets_revalue, name="budgets-revalue"),
     path("budgets/new/", budgets.budget_open, name="budget-open"),
     path("budgets/<int:pk>/", budgets.budget_detail, name="budget-detail"),
     path("budgets/<int:pk>/allot/", budgets.budget_allot, name="budget-allot"),

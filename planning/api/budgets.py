@@ -23,12 +23,13 @@ from planning.api.serializers import (
     EntrySerializer,
     OpenBudgetInput,
     ReasonInput,
+    RevaluedSerializer,
     TransferInput,
 )
 from planning.filters import BudgetFilter
 from planning.models import Budget, BudgetChange, LedgerEntry
 from planning.selectors.budgets import balances, entries
-from planning.services import budget_changes
+from planning.services import budget_changes, revaluation
 
 
 def visible(request: Request, pk: int) -> Budget:
@@ -64,6 +65,15 @@ class BudgetList(ListAPIView[Budget]):
         data = checked(OpenBudgetInput(data=request.data))
         team = team_named(data.pop("team"))
         return shown(budget_changes.open_budget(team_id=team.pk, by=api_user(request), **data), 201)
+
+
+class BudgetsRevalue(APIView):
+    """Value what is bound in other currencies at today's rates (finance). `left` says for which there is no rate."""
+
+    @extend_schema(request=None, responses=RevaluedSerializer)
+    @idempotent
+    def post(self, request: Request) -> Response:
+        return Response(RevaluedSerializer(revaluation.revalue(by=api_user(request))).data)
 
 
 class BudgetDetail(APIView):

@@ -28,7 +28,7 @@ from planning.models import (
     RevisionUse,
     Vote,
 )
-from planning.models.approvals import Decision
+from planning.models.approvals import CarryOver, Decision
 from planning.models.plans import SpendKind
 from planning.selectors.budgets import Balance
 from planning.selectors.team_use import use_of
@@ -267,7 +267,8 @@ class PolicySerializer(serializers.ModelSerializer[ApprovalPolicy]):
         model = ApprovalPolicy
         fields = ["id", "preset", "active", "two_person_budget", "allow_over_budget", "block_stale_study",
                   "reservation_days", "actual_tolerance", "order_tolerance", "over_approval", "rate_days",
-                  "escalate_after_days", "use_first_below", "use_days", "use_needs_reason", "loaded_at", "note",
+                  "escalate_after_days", "use_first_below", "use_days", "use_needs_reason", "spread_terms",
+                  "bind_ahead", "carry_over", "revalue_from", "loaded_at", "note",
                   "rules"]  # fmt: skip
 
 
@@ -304,6 +305,10 @@ class PolicyOptionsInput(serializers.Serializer[Any]):
     use_first_below = serializers.DecimalField(4, 3, required=False, allow_null=True)
     use_days = serializers.IntegerField(required=False)
     use_needs_reason = serializers.BooleanField(required=False)
+    spread_terms = serializers.BooleanField(required=False)
+    bind_ahead = serializers.BooleanField(required=False)
+    carry_over = serializers.ChoiceField(choices=CarryOver.choices, required=False)
+    revalue_from = serializers.DecimalField(5, 4, required=False, allow_null=True)
 
 
 class PolicyEditInput(serializers.Serializer[Any]):
@@ -350,6 +355,11 @@ class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
             "id", "kind", "bucket", "amount", "source", "revision", "request", "original_amount",
             "original_currency", "rate", "rate_date", "reverses", "posted_by", "posted_at", "reason",
         ]  # fmt: skip
+
+
+class RevaluedSerializer(serializers.Serializer[Any]):
+    entries = serializers.IntegerField()
+    left = serializers.ListField(child=serializers.CharField())
 
 
 class ChangeSerializer(serializers.ModelSerializer[BudgetChange]):

@@ -28,6 +28,14 @@ class Authority(models.TextChoices):
     PROCUREMENT = "procurement", _("Procurement")
 
 
+class CarryOver(models.TextChoices):
+    """What becomes of money that nothing stands for when a quarter is closed."""
+
+    LAPSE = "lapse", _("It lapses")
+    ASK = "ask", _("Whoever closes the quarter says so")
+    CARRY = "carry", _("It is carried to the next quarter")
+
+
 class Preset(models.TextChoices):
     SMALL_TEAM = "small_team", _("Small team")
     COMPANY = "company", _("Company")
@@ -68,6 +76,21 @@ class ApprovalPolicy(models.Model):
     use_needs_reason = models.BooleanField(
         _("such a team has to say why what it has does not do"), default=False
     )
+    spread_terms = models.BooleanField(
+        _("contracts over a term count in each quarter of theirs"), default=False
+    )
+    bind_ahead = models.BooleanField(
+        _("later quarters without an allotment may be bound"), default=False
+    )
+    carry_over = models.CharField(
+        _("unused money at the end of a quarter"), max_length=5, choices=CarryOver.choices,
+        default=CarryOver.ASK,
+    )  # fmt: skip
+    revalue_from = models.DecimalField(
+        _("re-value what is bound when a rate moved by"), max_digits=5, decimal_places=4,
+        null=True, blank=True,
+        help_text=_("A share: 0.01 is one per cent. Empty: only when finance does it."),
+    )  # fmt: skip
     escalate_after_days = models.PositiveSmallIntegerField(
         _("escalate after working days without a decision"), default=0,
         help_text=_("0: never."),

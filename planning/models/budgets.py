@@ -77,6 +77,7 @@ class EntryKind(models.TextChoices):
     ACTUAL = "actual", pgettext_lazy("ledger", "Actual")
     REVERSED = "reversed", _("Reversed")
     CARRIED = "carried", _("Carried over")
+    REVALUED = "revalued", _("Re-valued")  # a rate moved; `original_amount` is what is still bound
 
 
 class Bucket(models.TextChoices):
@@ -138,6 +139,7 @@ class LedgerEntry(models.Model):
                 | Q(kind="committed", bucket="committed")
                 | Q(kind="actual", bucket="actual")
                 | Q(kind="carried", bucket__in=["allotted", "reserved", "approved", "committed"])
+                | Q(kind="revalued", bucket__in=["approved", "committed"])
                 | Q(kind="reversed", reverses__isnull=False),
                 name="ledger_kind_bucket",
             ),

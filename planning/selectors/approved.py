@@ -12,7 +12,7 @@ from core.exchange import convert
 from core.money import Money, round_amount
 from core.organisation import today
 from planning.models.approvals import ApprovalPolicy, OverApproval
-from planning.models.budgets import Bucket, LedgerEntry
+from planning.models.budgets import Bucket, EntryKind, LedgerEntry
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest
 
@@ -66,6 +66,7 @@ def approved(request_ids: Iterable[int]) -> dict[int, Approved]:
         LedgerEntry.objects.filter(
             request__in=ids, bucket__in=[Bucket.COMMITTED, Bucket.ACTUAL]
         )
+        .exclude(kind=EntryKind.REVALUED)  # a rate that moved is no more ordered
         .order_by()
         .values_list("request_id", "budget__currency")
         .annotate(total=Sum("amount"))

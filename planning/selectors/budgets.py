@@ -11,12 +11,17 @@ from django.db.models import Q, QuerySet, Sum
 from core.exchange import convert
 from core.money import Money
 from core.organisation import organisation, today
-from core.quarters import Quarter
 from planning.models.budgets import Bucket, Budget, LedgerEntry
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestQuerySet
 
 ZERO = Decimal(0)
+_DIGITS = Decimal("0.001")
+
+
+def exact(total: Decimal) -> Decimal:
+    """A sum of entries with the ledger's three digits: SQLite adds them up as floating point."""
+    return Decimal(total).quantize(_DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ def balances(budgets: Iterable[Budget]) -> dict[int, Balance]:
         .annotate(total=Sum("amount"))
     )
     for budget_id, bucket, amount in found:
-        sums[budget_id][bucket] = Decimal(amount)
+        sums[budget_id][bucket] = exact(amount)
     return {pk: Balance(currency=rows[pk].currency, **found) for pk, found in sums.items()}
 
 
@@ -75,7 +80,8 @@ def held(request: CapacityRequest, bucket: str) -> dict[int, Decimal]:
         .values_list("budget_id")
         .annotate(total=Sum("amount"))
     )
-    return {budget_id: Decimal(amount) for budget_id, amount in rows if amount}
+    found = ((budget_id, exact(amount)) for budget_id, amount in rows)
+    return {budget_id: amount for budget_id, amount in found if amount}
 
 
 def sums_with(
@@ -95,9 +101,9 @@ def sums_with(
     )
     for budget_id, name, total, mine in found:
         if budget_id in sums:
-            sums[budget_id][name] = Decimal(total)
-        if mine:
-            standing[budget_id] = Decimal(mine)
+            sums[budget_id][name] = exact(total)
+        if mine and exact(mine):
+            standing[budget_id] = exact(mine)
     return {pk: Balance(rows[pk].currency, **found) for pk, found in sums.items()}, standing
 
 
@@ -109,6 +115,8 @@ class BudgetEffect:
     label: str
     before: Balance
     amount: Money  # in the budget's currency
+    ahead: bool = False  # a later quarter without an allotment, which the rules let be bound
+    quarters: tuple[BudgetEffect, ...] = ()  # of a contract over a term, this one first
 
     @property
     def after(self) -> Decimal:
@@ -116,32 +124,11 @@ class BudgetEffect:
 
     @property
     def fits(self) -> bool:
-        return self.after >= 0
+        return all(part.fits for part in self.quarters) if self.quarters else self._holds
 
-
-def effects(plans: Iterable[PlanChoice], quarter: Quarter) -> dict[int, BudgetEffect]:
-    """Effect by plan id, each against its team's budget of `quarter`. A fixed number of queries."""
-    plans = list(plans)
-    rows = {
-        (row.team_id, row.kind): row
-        for row in Budget.objects.filter(
-            fiscal_year=quarter.year,
-            quarter=quarter.q,
-            team__in={plan.revision.request.team_id for plan in plans},
-        ).select_related("team")
-    }
-    sums = balances(rows.values())
-    found = {}
-    for plan in plans:
-        budget = rows.get((plan.revision.request.team_id, plan.spend_kind))
-        currency = budget.currency if budget else plan.base_currency
-        found[plan.pk] = BudgetEffect(
-            budget=budget,
-            label=str(quarter),
-            before=sums[budget.pk] if budget else Balance(currency),
-            amount=plan_in(plan, currency),
-        )
-    return found
+    @property
+    def _holds(self) -> bool:
+        return self.ahead or self.after >= 0
 
 
 def plan_in(plan: PlanChoice, currency: str) -> Money:

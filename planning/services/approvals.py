@@ -48,7 +48,7 @@ def start_review(*, request: CapacityRequest, by: User | None) -> None:
     revision = request.current
     plan = PlanChoice.objects.get(revision=revision)
     policy = policy_of(revision)
-    balance = budgets.reserve(request=request, plan=plan, by=by)
+    balance = budgets.reserve(request=request, plan=plan, policy=policy, by=by)
     use = use_kept(revision)
     rules = [
         rule

@@ -12,19 +12,22 @@ from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition, NotPermitted
 from core.messages import msg
 from core.models import Organisation, Team, User
-from core.money import CURRENCIES, Money
-from core.organisation import organisation
+from core.money import CURRENCIES, ExchangeRate, Money, round_amount
+from core.organisation import organisation, today
 from core.quarters import Quarter
 from planning import policies
+from planning.models.approvals import CarryOver
 from planning.models.budgets import Bucket, Budget, BudgetChange, EntryKind, LedgerEntry
 from planning.models.plans import SpendKind
 from planning.models.requests import CapacityRequest
 from planning.selectors.budgets import balance, held
+from planning.selectors.exposure import open_exposures
 from planning.services.ledger import (
     active_policy,
     budget_for,
     lock_budgets,
     over_budget,
+    policy_in_force,
     post,
     require_keeper,
 )
@@ -326,11 +329,42 @@ def _open_home(budget: Budget, org: Organisation) -> Budget:
     return budget
 
 
+def _carry(
+    budget: Budget, heir: Budget, request: CapacityRequest, bucket: str, standing: Decimal, *,
+    source: str, by: User,
+) -> None:  # fmt: skip
+    """Both legs of what stands for a request: for documents in another currency with what is left of them, so that a
+    rate that moves later is still seen."""
+    legs: list[tuple[str, Decimal, Decimal]] = []  # currency, original, amount
+    rest = standing
+    for row in open_exposures(request.pk):
+        amount = min(round_amount(row.amount, budget.currency), rest)
+        if row.budget_id == budget.pk and row.bucket == bucket and amount > 0:
+            legs.append((row.currency, round(row.original, 6), amount))
+            rest -= amount
+    if rest:
+        legs.append((budget.currency, rest, rest))
+    for currency, original, amount in legs:
+        foreign = currency != budget.currency
+        rate = (
+            ExchangeRate(currency, budget.currency, round(amount / original, 8), today())
+            if foreign
+            else None
+        )
+        for home, sign in ((budget, -1), (heir, 1)):
+            post(
+                budget=home, kind=EntryKind.CARRIED, bucket=bucket, amount=sign * amount,
+                source=f"{source}:request:{request.pk}" + (f":{currency}" if foreign else ""),
+                request=request, original=Money(sign * original, currency), rate=rate, by=by,
+            )  # fmt: skip
+
+
 @transaction.atomic
 def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Budget:
     """Close a quarter: what is asked for, approved or ordered is carried to the next with its money; the rest lapses.
 
-    Raises NotPermitted, InvalidTransition, or DomainError while the quarter still runs or currencies differ.
+    `carry_unused` is finance's word where the policy leaves it to them. Raises NotPermitted, InvalidTransition, or
+    DomainError while the quarter still runs, currencies differ or the policy lets unused money lapse.
     """
     require_keeper(by)
     org = organisation()
@@ -351,6 +385,12 @@ def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Bud
                 right=heir.currency,
             )
         )
+    policy = policy_in_force()
+    rule = policy.carry_over if policy is not None else CarryOver.ASK
+    if rule == CarryOver.LAPSE and carry_unused:
+        raise DomainError(
+            msg("The rules let unused money lapse when a quarter is closed: it is not carried over")
+        )
     source = f"close:{budget.pk}"
     funds = Decimal(0)
     for request in CapacityRequest.objects.filter(ledger__budget=budget).distinct().order_by("pk"):
@@ -358,14 +398,10 @@ def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Bud
             standing = held(request, bucket).get(budget.pk)
             if standing is None:
                 continue
-            for home, amount in ((budget, -standing), (heir, standing)):
-                post(
-                    budget=home, kind=EntryKind.CARRIED, bucket=bucket, amount=amount,
-                    source=f"{source}:request:{request.pk}", request=request, by=by,
-                )  # fmt: skip
+            _carry(budget, heir, request, bucket, standing, source=source, by=by)
             if bucket != Bucket.RESERVED:
                 funds += standing
-    if carry_unused:
+    if carry_unused or rule == CarryOver.CARRY:
         funds += max(balance(budget).available - funds, Decimal(0))
     if funds:
         for home, amount in ((budget, -funds), (heir, funds)):

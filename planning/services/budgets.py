@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -14,18 +15,21 @@ from core.errors import StaleData
 from core.exchange import convert, rate_on
 from core.messages import msg
 from core.models import User
-from core.money import Money
+from core.money import ExchangeRate, Money
 from core.organisation import organisation, quarter_at, today
 from core.outbox import notify
+from core.quarters import Quarter
 from planning.models.approvals import ApprovalPolicy
 from planning.models.budgets import Bucket, Budget, EntryKind, LedgerEntry
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest
-from planning.selectors.budgets import Balance, balance, held, plan_in, sums_with
+from planning.selectors.budgets import Balance, balances, held, plan_in, sums_with
+from planning.selectors.spread import bound_ahead, quarters_of
 from planning.services.ledger import (
     active_policy,
     budget_for,
     entry_of,
+    in_currency,
     lock_budgets,
     lock_standing,
     over_budget,
@@ -34,27 +38,47 @@ from planning.services.ledger import (
     post_all,
 )
 from planning.services.moves import lock_request
+from planning.terms import split
 
 
-def reserve(*, request: CapacityRequest, plan: PlanChoice, by: User | None) -> Balance:
-    """Put a soft reservation on this quarter's budget and return the balance with it. Over budget is no error here."""
-    budget = budget_for(team=request.team, quarter=quarter_at(), kind=plan.spend_kind)
-    budget = lock_budgets([budget.pk])[budget.pk]
-    amount = plan_in(plan, budget.currency)
-    if amount.amount > 0:
-        post(
-            budget=budget,
-            kind=EntryKind.RESERVED,
-            bucket=Bucket.RESERVED,
-            amount=amount.amount,
-            source=f"request:{request.pk}",
-            revision=request.revision_number,
-            request=request,
-            original=plan.money,
-            rate=plan_rate(plan, budget.currency),
-            by=by,
-        )
-    return balance(budget)
+def reserve(
+    *, request: CapacityRequest, plan: PlanChoice, policy: ApprovalPolicy, by: User | None
+) -> Balance:
+    """Put a soft reservation on the budget of this quarter, or of each quarter of a term, and return the tightest
+    balance with it. Over budget is no error here."""
+    shares = quarters_of(plan, policy, quarter_at())
+    rows = [
+        budget_for(team=request.team, quarter=quarter, kind=plan.spend_kind)
+        for quarter, _days in shares
+    ]
+    budgets = lock_budgets(row.pk for row in rows)
+    for row, part in zip(rows, _parts(plan.money, shares), strict=True):
+        budget = budgets[row.pk]
+        amount = plan_in(plan, budget.currency) if len(rows) == 1 else _part_in(plan, part, budget)
+        if amount.amount > 0:
+            post(
+                budget=budget,
+                kind=EntryKind.RESERVED,
+                bucket=Bucket.RESERVED,
+                amount=amount.amount,
+                source=f"request:{request.pk}",
+                revision=request.revision_number,
+                request=request,
+                original=part,
+                rate=plan_rate(plan, budget.currency),
+                by=by,
+            )
+    return min(balances(budgets.values()).values(), key=lambda found: found.after_requests)
+
+
+def _parts(money: Money, shares: Sequence[tuple[Quarter, int]]) -> list[Money]:
+    """`money` by quarter; as it is where there is one."""
+    return [money] if len(shares) == 1 else split(money, [days for _quarter, days in shares])
+
+
+def _part_in(plan: PlanChoice, part: Money, budget: Budget, day: date | None = None) -> Money:
+    """A part of the plan's amount in the budget's currency, rounded once."""
+    return in_currency(part, budget.currency, paid=plan_rate(plan, budget.currency, day))[0]
 
 
 def release(
@@ -108,7 +132,7 @@ def approve_amount(
     cap: Money | None = None,
 ) -> None:
     """Make the reservation firm against the budget of the quarter in which this happens, under the row's lock: the
-    plan's amount, or `cap` where less was granted.
+    plan's amount, or `cap` where less was granted. A term is spread over its quarters, and each has to hold its part.
 
     Call it last in the transaction: all approvals of one team and quarter wait for the one that holds this row, so
     nothing happens under it but to read the sums and to add the entries. Raises OverBudget unless the policy allows
@@ -116,51 +140,81 @@ def approve_amount(
     """
     org = organisation()
     day = today(org)
+    current = quarter_at(org=org)
     target = budget_for(
-        team=request.team, quarter=quarter_at(org=org), kind=plan.spend_kind, currency=org.currency
+        team=request.team, quarter=current, kind=plan.spend_kind, currency=org.currency
     )
     amount = plan_in(plan, target.currency)
     original, rate = plan.money, plan_rate(plan, target.currency, day)
     if cap is not None and (granted := convert(cap, target.currency, plan.rate_date)) < amount:
         amount, original = granted, cap
         rate = rate_on(cap.currency, target.currency, plan.rate_date)
+    targets = [(current, target, amount, original, rate)]
+    shares = quarters_of(plan, policy, current)
+    if [quarter for quarter, _days in shares] != [current]:
+        targets = _by_quarter(request, plan, original, shares, day, target.currency)
     reserved = held(request, Bucket.RESERVED)
-    # --- from here on the row is locked
-    budgets = lock_budgets([target.pk, *reserved])
-    target = budgets[target.pk]
-    balances, soft = sums_with(budgets.values(), request, Bucket.RESERVED)
+    # --- from here on the rows are locked
+    budgets = lock_budgets([*(row.pk for _quarter, row, *_money in targets), *reserved])
+    sums, soft = sums_with(budgets.values(), request, Bucket.RESERVED)
     if soft.keys() - budgets.keys():
         raise StaleData()  # a quarter was closed between the two reads
-    available = balances[target.pk].available
-    over = amount.amount - available
-    if over > 0 and not (policy.allow_over_budget and reason.strip()):
-        raise over_budget(target, available, amount.amount)
+    overs = []
+    for quarter, row, due, _original, _rate in targets:
+        found = sums[row.pk]
+        over = due.amount - found.available
+        if over <= 0 or bound_ahead(policy, quarter, current, found):
+            continue
+        if not (policy.allow_over_budget and reason.strip()):
+            raise over_budget(budgets[row.pk], found.available, due.amount)
+        overs.append((budgets[row.pk], over))
     entries = [
         _released(request, budgets[budget_id], Bucket.RESERVED, standing, by=by, day=day)
         for budget_id, standing in sorted(soft.items())
     ]
-    if amount.amount > 0:
-        entries.append(
-            entry_of(
-                budget=target,
-                kind=EntryKind.RESERVED,
-                bucket=Bucket.APPROVED,
-                amount=amount.amount,
-                source=f"request:{request.pk}",
-                revision=request.revision_number,
-                request=request,
-                original=original,
-                rate=rate,
-                by=by,
-                reason=reason,
-                day=day,
-            )
+    entries += [
+        entry_of(
+            budget=budgets[row.pk],
+            kind=EntryKind.RESERVED,
+            bucket=Bucket.APPROVED,
+            amount=due.amount,
+            source=f"request:{request.pk}",
+            revision=request.revision_number,
+            request=request,
+            original=part,
+            rate=at,
+            by=by,
+            reason=reason,
+            day=day,
         )
+        for _quarter, row, due, part, at in targets
+        if due.amount > 0
+    ]
     post_all(entries)
-    if over > 0:
+    for budget, over in overs:
         record(
-            "budget.overcommitted", on=target, by=by, reason=reason, request=request.pk, over=str(over)
+            "budget.overcommitted", on=budget, by=by, reason=reason, request=request.pk, over=str(over)
         )  # fmt: skip
+
+
+def _by_quarter(
+    request: CapacityRequest, plan: PlanChoice, money: Money, shares: Sequence[tuple[Quarter, int]],
+    day: date, currency: str,
+) -> list[tuple[Quarter, Budget, Money, Money, ExchangeRate]]:  # fmt: skip
+    """Budget, amount, part of the document and rate for each quarter of a term."""
+    found = []
+    for (quarter, _days), part in zip(shares, _parts(money, shares), strict=True):
+        row = budget_for(
+            team=request.team, quarter=quarter, kind=plan.spend_kind, currency=currency
+        )
+        rate = (
+            plan_rate(plan, row.currency, day)
+            if money.currency == plan.currency
+            else rate_on(money.currency, row.currency, plan.rate_date)
+        )
+        due = in_currency(part, row.currency, paid=rate)[0]
+        found.append((quarter, row, due, part, rate))
+    return found
 
 
 @transaction.atomic

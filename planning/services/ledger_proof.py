@@ -14,12 +14,16 @@ from core.money import Money, round_amount
 from core.outbox import notify
 from core.roles import Role
 from planning.models.budgets import Bucket, EntryKind, LedgerEntry
+from planning.selectors.budgets import exact
+from planning.selectors.exposure import exposures
 from planning.states import TERMINAL_REQUEST
+
+HALF = Decimal("0.0005")  # of the ledger's last digit: a sum on SQLite may be off by less
 
 
 def prove_ledger() -> list[Message]:
     """Every invariant that does not hold, in words; empty when all hold."""
-    return [*_pairs(), *_mirrors(), *_standing(), *_terminal(), *_conversions()]
+    return [*_pairs(), *_mirrors(), *_standing(), *_terminal(), *_conversions(), *_revaluations()]
 
 
 def _pairs() -> list[Message]:
@@ -33,7 +37,7 @@ def _pairs() -> list[Message]:
     return [
         msg("The legs of %(source)s sum to %(sum)s, not 0", source=source, sum=str(total))
         for source, _bucket, _revision, _currency, total in rows
-        if total
+        if exact(total)
     ]
 
 
@@ -56,7 +60,7 @@ def _standing() -> list[Message]:
         .order_by()
         .values_list("request__number", "bucket", "budget")
         .annotate(total=Sum("amount"))
-        .filter(total__lt=0)
+        .filter(total__lt=-HALF)
     )
     return [
         msg("Request R-%(number)s has %(sum)s in %(bucket)s of budget %(budget)s",
@@ -74,7 +78,7 @@ def _terminal() -> list[Message]:
         .order_by()
         .values_list("request__number", "bucket")
         .annotate(total=Sum("amount"))
-        .exclude(total=0)
+        .exclude(total__range=(-HALF, HALF))
     )
     return [
         msg("Request R-%(number)s has ended and still holds %(sum)s in %(bucket)s",
@@ -99,6 +103,32 @@ def _conversions() -> list[Message]:
                 msg("Entry %(entry)s: %(amount)s is not %(original)s at %(rate)s", entry=row.pk,
                     amount=str(row.amount), original=str(Money(row.original_amount, row.original_currency)),
                     rate=str(row.rate))
+            )  # fmt: skip
+    return found
+
+
+def _revaluations() -> list[Message]:
+    """A re-valuation brings what was bound to the rate kept with it, to the budget's cent."""
+    rows = LedgerEntry.objects.filter(kind=EntryKind.REVALUED).select_related("budget")
+    found = []
+    for row in rows:
+        before = exposures(
+            LedgerEntry.objects.filter(
+                request=row.request_id, pk__lte=row.pk, bucket__in=Bucket.values
+            ).select_related("budget")
+        )
+        stood = [
+            part.amount
+            for part in before
+            if (part.budget_id, part.bucket, part.currency)
+            == (row.budget_id, row.bucket, row.original_currency)
+        ]
+        expected = round_amount(row.original_amount * row.rate, row.budget.currency)
+        slack = abs(row.original_amount) * Decimal("0.00000001") + Decimal("0.02")
+        if len(stood) != 1 or abs(stood[0] - expected) > slack:
+            found.append(
+                msg("Entry %(entry)s: what was bound for %(original)s is not at %(rate)s after it", entry=row.pk,
+                    original=str(Money(row.original_amount, row.original_currency)), rate=str(row.rate))
             )  # fmt: skip
     return found
 

@@ -23,7 +23,8 @@ RULE_FIELDS = ("group", "authority", "quorum", "above", "above_currency", "spend
                "over_budget_only", "low_use_only")  # fmt: skip
 OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days", "actual_tolerance",
            "order_tolerance", "over_approval", "rate_days", "escalate_after_days",
-           "use_first_below", "use_days", "use_needs_reason")  # fmt: skip
+           "spread_terms", "bind_ahead", "carry_over", "revalue_from", "use_first_below", "use_days",
+           "use_needs_reason")  # fmt: skip
 DEFAULTS: dict[str, Any] = {
     "quorum": 1, "above": None, "above_currency": "", "spend_kind": "", "team": None, "residence": "",
     "over_budget_only": False, "low_use_only": False,
@@ -91,7 +92,7 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     for name, least, most in (("reservation_days", 1, 3650), ("escalate_after_days", 0, 365),
                               ("actual_tolerance", 0, 1),
                               ("order_tolerance", 0, 1), ("rate_days", 1, 366),
-                              ("use_first_below", 0, 1), ("use_days", 1, 366)):  # fmt: skip
+                              ("use_first_below", 0, 1), ("revalue_from", 0, 1), ("use_days", 1, 366)):  # fmt: skip
         if found.get(name) is not None and not least <= found[name] <= most:
             raise InputError(
                 name,

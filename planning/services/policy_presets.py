@@ -21,7 +21,8 @@ from planning.models.approvals import ApprovalPolicy, ApprovalRule
 
 PRESETS = Path(__file__).resolve().parent.parent / "data" / "policies.json"
 OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days",
-           "escalate_after_days", "over_approval", "rate_days", "use_days", "use_needs_reason")  # fmt: skip
+           "escalate_after_days", "over_approval", "rate_days", "use_days", "use_needs_reason", "spread_terms",
+           "bind_ahead", "carry_over")  # fmt: skip
 
 
 @transaction.atomic
@@ -43,8 +44,8 @@ def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
     wanted = presets[preset]
     rules = [_rule(row) for row in wanted["rules"]]
     options = {name: wanted[name] for name in OPTIONS}
-    for name in ("actual_tolerance", "order_tolerance", "use_first_below"):
-        options[name] = Decimal(wanted[name])
+    for name in ("actual_tolerance", "order_tolerance", "use_first_below", "revalue_from"):
+        options[name] = Decimal(wanted[name]) if wanted[name] is not None else None
     current = ApprovalPolicy.objects.select_for_update().filter(active=True).first()
     if current is not None and current.preset == preset and _same(current, options, rules):
         return current

@@ -13,7 +13,8 @@ from core.errors import DomainError, InputError, NotPermitted
 from core.messages import msg
 from core.models import User
 from core.money import ExchangeRate, Money, round_amount
-from core.organisation import quarter_at, today
+from core.organisation import organisation, quarter_at, today
+from core.quarters import Quarter
 from planning import policies
 from planning.models.budgets import Bucket, Budget, EntryKind, LedgerEntry
 from planning.models.plans import PlanChoice, SpendKind
@@ -21,6 +22,7 @@ from planning.models.requests import CapacityRequest
 from planning.selectors.approved import approved
 from planning.selectors.budgets import balance
 from planning.selectors.conditions import conditions
+from planning.selectors.spread import bound_ahead, quarters_of, term_of
 from planning.services.ledger import (
     budget_for,
     in_currency,
@@ -32,6 +34,7 @@ from planning.services.ledger import (
 from planning.services.moves import lock_request
 from planning.services.over_approvals import above_approved
 from planning.states import RequestStatus
+from planning.terms import split
 
 
 class ConditionBroken(DomainError):
@@ -44,21 +47,27 @@ class ConditionBroken(DomainError):
 def commit(
     *, request_id: int, amount: Money, source: str, by: User | None, revision: int = 0
 ) -> LedgerEntry:
-    """Commit an order (or the signed change of one: same `source`, next `revision`) to this quarter's budget.
+    """Commit an order (or the signed change of one: same `source`, next `revision`) to this quarter's budget; a
+    contract over a term to the budget of each quarter it falls into, to the cent, and each has to hold its part.
 
     The firm reservation is used up first; where it stands in an earlier quarter, its money is carried over with it.
     Raises OverBudget, ConditionBroken, AboveApproved, AlreadyPosted, InvalidTransition (not approved) or NotPermitted.
     """
     request = lock_request(request_id)
     plan = _plan_of(request)
-    budget = budget_for(team=request.team, quarter=quarter_at(), kind=plan.spend_kind)
-    _require_procurement(by, budget)
+    policy, current = policy_of(plan.revision), quarter_at()
+    shares = quarters_of(plan, policy, current)
+    rows = [
+        budget_for(team=request.team, quarter=quarter, kind=plan.spend_kind)
+        for quarter, _days in shares
+    ]
+    _require_procurement(by, rows[0])
     _require_sourced(request)
     budgets, standing = lock_standing(
-        request, [Bucket.APPROVED, Bucket.COMMITTED], also=[budget.pk]
+        request, [Bucket.APPROVED, Bucket.COMMITTED], also=[row.pk for row in rows]
     )
     firm, ordered = standing[Bucket.APPROVED], standing[Bucket.COMMITTED]
-    budget = budgets[budget.pk]
+    budget = budgets[rows[0].pk]
     due, rate = in_currency(amount, budget.currency)
     _hold_to_conditions(request, plan, amount)
     _hold_to_approval(request, amount)
@@ -70,38 +79,62 @@ def commit(
             msg("%(amount)s is more than what is ordered", amount=str(amount)),
             value=amount.amount,
         )
-    rest = max(due.amount, Decimal(0))
-    for budget_id, reserved in sorted(firm.items()):
-        if rest <= 0:
-            break
-        rest -= _use_up(
-            request,
-            budgets[budget_id],
-            budget,
-            reserved,
-            rest,
-            source=source,
-            revision=revision,
-            by=by,
+    parts = [(budgets[rows[0].pk], amount)]
+    if due.amount < 0 and len(ordered) > 1:
+        # Less of a term: each quarter gives back its share of what still stands in it.
+        keys = sorted(ordered)
+        parts = list(zip((budgets[pk] for pk in keys), split(amount, [ordered[pk] for pk in keys]),
+                         strict=True))  # fmt: skip
+    elif due.amount > 0 and len(rows) > 1:
+        pieces = split(amount, [days for _quarter, days in shares])
+        parts = [(budgets[row.pk], piece) for row, piece in zip(rows, pieces, strict=True)]
+    entries = []
+    for at, (budget, part) in enumerate(parts):
+        if part.amount == 0:
+            continue
+        due, rate = in_currency(part, budget.currency)
+        rest = max(due.amount, Decimal(0))
+        # Its own reservation, and with the first part what stands in quarters that the term does not touch (any more).
+        homes = [
+            pk
+            for pk in sorted(firm)
+            if pk == budget.pk or (at == 0 and all(pk != row.pk for row in rows))
+        ]
+        for budget_id in homes:
+            if rest <= 0:
+                break
+            rest -= _use_up(
+                request,
+                budgets[budget_id],
+                budget,
+                firm[budget_id],
+                rest,
+                source=source,
+                revision=revision,
+                by=by,
+            )
+        found = balance(budget)
+        # What was firmly reserved was granted; only an order above it needs money that is still free.
+        if rest > 0 and due.amount > found.available:
+            quarter = budget.period(current.start_month)
+            if not bound_ahead(policy, quarter, current, found):
+                raise over_budget(budget, found.available, due.amount)
+        entries.append(
+            post(
+                budget=budget,
+                kind=EntryKind.COMMITTED,
+                bucket=Bucket.COMMITTED,
+                amount=due.amount,
+                source=source,
+                revision=revision,
+                request=request,
+                original=part,
+                rate=rate,
+                by=by,
+            )
         )
-    available = balance(budget).available
-    # What was firmly reserved was granted; only an order above it needs money that is still free.
-    if rest > 0 and due.amount > available:
-        raise over_budget(budget, available, due.amount)
-    entry = post(
-        budget=budget,
-        kind=EntryKind.COMMITTED,
-        bucket=Bucket.COMMITTED,
-        amount=due.amount,
-        source=source,
-        revision=revision,
-        request=request,
-        original=amount,
-        rate=rate,
-        by=by,
-    )
-    record("budget.committed", on=budget, by=by, request=request.pk, amount=str(due), source=source)
-    return entry
+        record("budget.committed", on=budget, by=by, request=request.pk, amount=str(due), source=source)  # fmt: skip
+    return entries[0]
 
 
 def _use_up(
@@ -166,13 +199,18 @@ def _take_back(
     reason: str,
     bucket: str = Bucket.COMMITTED,
     partial: bool = False,
+    first: Budget | None = None,
 ) -> Money:
-    """Release `amount` of `bucket`, oldest budget first. Returns what could not be released (`partial` only)."""
+    """Release `amount` of `bucket`, from `first` and then the oldest quarter on.
+
+    Returns what could not be released (`partial` only).
+    """
     rest = amount
-    for budget_id, found in sorted(standing.items()):
+    order = sorted(standing, key=lambda pk: (first is None or pk != first.pk, *_when(budgets[pk])))
+    for budget_id in order:
         if rest.amount <= 0:
             break
-        budget = budgets[budget_id]
+        budget, found = budgets[budget_id], standing[budget_id]
         wanted, _rate = in_currency(rest, budget.currency)
         taken = min(wanted.amount, found)
         post(
@@ -226,9 +264,11 @@ def post_actual(
             "amount", msg("The amount spent must be above 0"), value=amount.amount, limit="> 0"
         )
     buckets = [Bucket.COMMITTED, *([Bucket.APPROVED] if plan.spend_kind == SpendKind.CLOUD else [])]
-    home = budget_for(team=request.team, quarter=quarter_at(), kind=plan.spend_kind)
+    home = budget_for(
+        team=request.team, quarter=_quarter_paid(plan, day), kind=plan.spend_kind
+    )  # fmt: skip
     budgets, standing = lock_standing(request, buckets, also=[home.pk])
-    target = budgets[min((pk for found in standing.values() for pk in found), default=home.pk)]
+    target = _pays(budgets, [pk for found in standing.values() for pk in found], home)
     spent, rate = in_currency(amount, target.currency, day, paid)
     measured = _at_order_rate(request, amount, target) or spent
     promised, before = _promised(request, buckets, target.currency)
@@ -252,7 +292,7 @@ def post_actual(
         if rest.amount > 0:
             rest = _take_back(
                 request, budgets, standing[bucket], rest, source=source, revision=revision, by=by,
-                reason="", bucket=bucket, partial=True,
+                reason="", bucket=bucket, partial=True, first=target,
             )  # fmt: skip
     entry = post(
         budget=target,
@@ -269,6 +309,24 @@ def post_actual(
     )
     record("budget.spent", on=target, by=by, request=request.pk, amount=str(spent), source=source)
     return [entry]
+
+
+def _when(budget: Budget) -> tuple[int, int, int]:
+    return budget.fiscal_year, budget.quarter, budget.pk
+
+
+def _quarter_paid(plan: PlanChoice, day: date | None) -> Quarter:
+    """Of a contract over a term the quarter of the payment's day; else the running one."""
+    if term_of(plan) is None or day is None:
+        return quarter_at()
+    return Quarter.of(day, organisation().fiscal_start_month)
+
+
+def _pays(budgets: dict[int, Budget], standing: list[int], home: Budget) -> Budget:
+    """The budget that an invoice falls on: this quarter's where several quarters of a term stand, else the oldest."""
+    if not standing or (len(set(standing)) > 1 and home.pk in standing):
+        return budgets[home.pk]
+    return min((budgets[pk] for pk in standing), key=_when)
 
 
 def _at_order_rate(request: CapacityRequest, amount: Money, target: Budget) -> Money | None:
@@ -316,7 +374,7 @@ def _hold_to_conditions(request: CapacityRequest, plan: PlanChoice, amount: Mone
         return
     entries: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(
         request=request, bucket__in=[Bucket.COMMITTED, Bucket.ACTUAL]
-    )
+    ).exclude(kind=EntryKind.REVALUED)
     ordered = _total(entries, found.cap.currency)
     after = Money(ordered, found.cap.currency) + in_currency(amount, found.cap.currency)[0]
     if found.cap < after:

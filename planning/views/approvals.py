@@ -35,7 +35,7 @@ from planning.models import (
 )
 from planning.plan_rows import bases
 from planning.selectors.approvals import inbox
-from planning.selectors.budgets import effects
+from planning.selectors.spread import effects
 from planning.services import approvals
 from planning.services.limits import set_limit
 from planning.services.policy_edit import OPTIONS, edit_policy

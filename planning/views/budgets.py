@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
@@ -24,7 +25,7 @@ from planning.forms.budgets import AllotForm, CloseForm, OpenBudgetForm, Transfe
 from planning.forms.requests import ReasonForm
 from planning.models import Budget, BudgetChange, LedgerEntry
 from planning.selectors.budgets import balance, balances, entries
-from planning.services import budget_changes
+from planning.services import budget_changes, revaluation
 from planning.services.budget_changes import REVERSIBLE
 from planning.states import ChangeStatus
 
@@ -109,6 +110,22 @@ def budget_open(request: SignedInRequest) -> HttpResponse:
             return redirect(budget)
     status = 422 if request.method == "POST" else 200
     return render(request, "planning/budget_form.html", {"form": form}, status=status)
+
+
+@require_POST
+def budgets_revalue(request: SignedInRequest) -> HttpResponse:
+    """Value what is bound in other currencies at today's rates (finance)."""
+    done = revaluation.revalue(by=request.user)
+    for message in done.left[:5]:
+        messages.warning(request, message.render(_))
+    if done.entries:
+        text = ngettext(
+            "%(n)s re-valuation was posted.", "%(n)s re-valuations were posted.", done.entries
+        )
+        messages.success(request, text % {"n": done.entries})
+    elif not done.left:
+        messages.info(request, _("No rate moved for what is bound in other currencies."))
+    return redirect("budget-list")
 
 
 @require_POST

@@ -48,9 +48,10 @@ from planning.selectors.approvals import (
     steps_with_facts,
     why_not,
 )
-from planning.selectors.budgets import effects, similar
+from planning.selectors.budgets import similar
 from planning.selectors.origins import origins
 from planning.selectors.readers import handle_names, readers
+from planning.selectors.spread import effects
 from planning.selectors.team_use import team_use, use_of
 from planning.services import plans, requests
 from planning.services.allocations import BOOKABLE

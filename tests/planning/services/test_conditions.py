@@ -328,7 +328,7 @@ def typed(policy, **changes):
         "rules-MIN_NUM_FORMS": 0, "rules-MAX_NUM_FORMS": 40, "rules-0-group": 1, "rules-0-authority": "team_lead",
         "rules-0-quorum": 1, "rules-1-group": 2, "rules-1-authority": "finance", "rules-1-quorum": 1,
         "reservation_days": 90, "actual_tolerance": "0.02", "order_tolerance": "0.05",
-        "rate_days": 35, "escalate_after_days": 3, **changes,
+        "rate_days": 35, "escalate_after_days": 3, "use_days": 28, "carry_over": "ask", **changes,
     }  # fmt: skip
 
 

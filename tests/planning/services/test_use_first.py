@@ -213,10 +213,9 @@ def test_it_shows_before_submission_beside_the_form_and_in_the_inbox(w, client, 
 def test_a_revision_is_measured_anew_and_starts_with_the_reason_given_before(w, client):
     used(w, 0.1)
     request = submit(w, builders.planned(w), use_reason=WHY)
-    requests.revise(request_id=request.pk, by=w.requester, reason="smaller")
+    requests.recall(request_id=request.pk, by=w.requester, reason="smaller")
     client.force_login(w.requester)
     assert WHY in client.get(request.get_absolute_url()).content.decode()
-    requests.update_draft(request_id=request.pk, by=w.requester, justification="Half of it.")
     with pytest.raises(InputError, match="use them first"):
         submit(w, request)
 

@@ -1,0 +1,323 @@
+"""A contract over a term stands in each quarter it falls into; each budget holds its part, to the cent."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+import time_machine
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from core.errors import DomainError, NotPermitted
+from core.models import AuditEntry, ExchangeRate, Notice
+from core.money import Money
+from core.organisation import quarter_at
+from core.quarters import Quarter
+from planning import tasks
+from planning.models import ApprovalPolicy, Budget
+from planning.models.budgets import Bucket, EntryKind, LedgerEntry
+from planning.selectors.budgets import balance, held
+from planning.selectors.exposure import open_exposures
+from planning.services import budget_changes, requests, revaluation, spending
+from planning.services.ledger import OverBudget, budget_for
+from planning.services.ledger_proof import prove_ledger
+from planning.services.policy_edit import edit_policy
+from tests.planning import builders
+
+pytestmark = pytest.mark.django_db
+TOTAL = "1000000.01"
+START = date(2026, 12, 16)
+
+
+@pytest.fixture
+def w():
+    with time_machine.travel(datetime(2026, 12, 1, 9, tzinfo=UTC), tick=False):
+        yield builders.world()
+
+
+def contract(w, amount: str = TOTAL, currency: str = "CNY", mode: str = "reserved_3y", **fields):
+    return builders.in_review(
+        w, amount, currency=currency, plan_mode=mode, start=START, need_by=START, **fields
+    )
+
+
+def allot(w, quarter: Quarter, amount: str) -> Budget:
+    budget = budget_for(team=w.team, quarter=quarter, kind="cloud")
+    LedgerEntry.objects.create(
+        budget=budget, kind=EntryKind.ALLOTTED, bucket="allotted", amount=Decimal(amount),
+        source=f"test:{budget.pk}:{budget.entries.count()}", original_amount=Decimal(amount),
+        original_currency=budget.currency, rate_date=date(2026, 12, 1), posted_by=w.finance,
+    )  # fmt: skip
+    return budget
+
+
+def by_quarter(request, bucket) -> dict[str, Decimal]:
+    rows = held(request, bucket)
+    budgets = Budget.objects.in_bulk(rows)
+    return {budgets[pk].label: amount for pk, amount in rows.items()}
+
+
+def test_three_years_stand_in_four_fiscal_years_and_sum_to_the_cent(w):
+    builders.fund(w, "1000000", kind="cloud")
+    request = contract(w)
+    asked = by_quarter(request, Bucket.RESERVED)
+    assert len(asked) == 13
+    assert sum(asked.values()) == Decimal(TOTAL)
+    builders.vote(request, w.lead)
+    firm = by_quarter(request, Bucket.APPROVED)
+    assert firm == asked
+    assert {label[:4] for label in firm} == {"2026", "2027", "2028", "2029"}
+    assert firm["2026Q4"] == pytest.approx(Decimal(TOTAL) * 16 / 1096, abs=Decimal("0.01"))
+
+    requests.start_sourcing(request_id=request.pk, by=w.procurement)
+    spending.commit(request_id=request.pk, amount=Money(Decimal(TOTAL), "CNY"),
+                    source="order:PO-1", by=w.procurement)  # fmt: skip
+    assert by_quarter(request, Bucket.COMMITTED) == firm
+    assert by_quarter(request, Bucket.APPROVED) == {}
+    assert prove_ledger() == []
+
+
+def test_each_quarter_that_has_an_allotment_has_to_hold_its_part(w):
+    builders.fund(w, "1000000", kind="cloud")
+    short = allot(w, quarter_at().shift(3), "10")
+    request = contract(w)
+    with pytest.raises(OverBudget, match=short.label):
+        builders.vote(request, w.lead)
+    assert by_quarter(request, Bucket.APPROVED) == {}
+    allot(w, quarter_at().shift(3), "200000")
+    builders.vote(request, w.lead)
+    assert request.status == "approved"
+
+
+def test_where_the_rules_bind_nothing_ahead_a_later_quarter_needs_money_too(w):
+    builders.fund(w, "1000000", kind="cloud")
+    ApprovalPolicy.objects.update(bind_ahead=False)
+    request = contract(w)
+    with pytest.raises(OverBudget, match="2027Q1"):
+        builders.vote(request, w.lead)
+
+
+def test_where_the_rules_do_not_spread_the_whole_stands_in_the_quarter_of_the_decision(w):
+    ApprovalPolicy.objects.update(spread_terms=False)
+    builders.fund(w, TOTAL, kind="cloud")
+    request = contract(w)
+    builders.vote(request, w.lead)
+    assert by_quarter(request, Bucket.APPROVED) == {"2026Q4": Decimal(TOTAL)}
+
+
+def test_a_purchase_is_paid_once_and_not_spread(w):
+    builders.fund(w, "5000")
+    request = contract(w, "5000", mode="owned")
+    builders.vote(request, w.lead)
+    assert by_quarter(request, Bucket.APPROVED) == {"2026Q4": Decimal(5000)}
+
+
+def test_a_cap_is_spread_like_the_amount(w):
+    from planning.services import approvals
+
+    builders.fund(w, "1000000", kind="cloud")
+    request = contract(w)
+    step = request.current.steps.get()
+    approvals.decide(step_id=step.pk, decision="approve", by=w.lead, seen_hash=step.content_hash,
+                     cap=Money(Decimal("500000.02"), "CNY"))  # fmt: skip
+    assert sum(by_quarter(request, Bucket.APPROVED).values()) == Decimal("500000.02")
+
+
+def test_an_invoice_falls_on_the_quarter_of_its_day_and_a_smaller_contract_gives_back_everywhere(w):
+    builders.fund(w, "1000000", kind="cloud")
+    request = contract(w)
+    builders.vote(request, w.lead)
+    spending.commit(request_id=request.pk, amount=Money(Decimal(TOTAL), "CNY"),
+                    source="order:PO-1", by=w.procurement)  # fmt: skip
+    before = by_quarter(request, Bucket.COMMITTED)
+    spending.post_actual(request_id=request.pk, amount=Money(Decimal(2000), "CNY"),
+                         source="invoice:1", by=w.finance, day=date(2027, 8, 15))  # fmt: skip
+    after = by_quarter(request, Bucket.COMMITTED)
+    assert before["2027Q3"] - after["2027Q3"] == 2000
+    assert by_quarter(request, Bucket.ACTUAL) == {"2027Q3": Decimal(2000)}
+    spending.commit(request_id=request.pk, amount=Money(Decimal("-99800.01"), "CNY"),
+                    source="order:PO-1", revision=1, by=w.procurement)  # fmt: skip
+    less = by_quarter(request, Bucket.COMMITTED)
+    assert sum(less.values()) == sum(after.values()) - Decimal("99800.01")
+    assert all(less[label] < after[label] for label in after)
+    spending.release_commitment(request_id=request.pk, amount=Money(sum(less.values()), "CNY"),
+                                source="order:PO-1:end", by=w.procurement, reason="ended")  # fmt: skip
+    assert by_quarter(request, Bucket.COMMITTED) == {}
+    assert prove_ledger() == []
+
+
+def test_the_decider_sees_every_quarter(w, client):
+    builders.fund(w, "1000000", kind="cloud")
+    allot(w, quarter_at().shift(2), "10")
+    request = contract(w)
+    client.force_login(w.lead)
+    for page in (reverse("approval-list"), request.get_absolute_url()):
+        text = client.get(page).content.decode()
+        for said in ("2026Q4", "2029Q4", "bound ahead", "Too little", "each of these budgets"):
+            assert said in text, (page, said)
+
+
+# --- the end of a quarter ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rule", "said", "carried"), [
+    ("lapse", False, 0), ("ask", False, 0), ("ask", True, 400), ("carry", False, 400),
+])  # fmt: skip
+def test_what_is_unused_is_carried_as_the_rules_say(w, rule, said, carried):
+    ApprovalPolicy.objects.update(carry_over=rule)
+    budget = builders.fund(w, "400", kind="cloud")
+    with time_machine.travel(datetime(2027, 1, 2, 9, tzinfo=UTC), tick=False):
+        budget_changes.close_budget(budget_id=budget.pk, by=w.finance, carry_unused=said)
+        heir = budget_for(team=w.team, quarter=quarter_at(), kind="cloud")
+    assert balance(heir).allotted == carried
+    assert prove_ledger() == []
+
+
+def test_where_the_rules_let_it_lapse_nobody_carries_it(w, client):
+    ApprovalPolicy.objects.update(carry_over="lapse")
+    budget = builders.fund(w, "400", kind="cloud")
+    with time_machine.travel(datetime(2027, 1, 2, 9, tzinfo=UTC), tick=False):
+        with pytest.raises(DomainError, match="lapse"):
+            budget_changes.close_budget(budget_id=budget.pk, by=w.finance, carry_unused=True)
+    budget.refresh_from_db()
+    assert budget.closed_at is None
+
+
+# --- rates that move -----------------------------------------------------------------------------------------------
+
+
+def rate(value: str, day: date = date(2026, 12, 1)) -> None:
+    ExchangeRate.objects.create(base="USD", quote="CNY", rate=Decimal(value), as_of=day, source="t")
+
+
+def ordered(w, usd: str = "100"):
+    """Ordered for US dollars at 7, against a budget in yuan."""
+    rate("7", date(2026, 11, 30))
+    builders.fund(w, "100000")
+    request = builders.in_review(w, usd, currency="USD")
+    builders.vote(request, w.lead)
+    spending.commit(request_id=request.pk, amount=Money(Decimal(usd), "USD"), source="order:PO-1",
+                    by=w.procurement)  # fmt: skip
+    return request
+
+
+def test_a_rate_that_moved_is_an_entry_of_its_own_once(w):
+    request = ordered(w)
+    assert by_quarter(request, Bucket.COMMITTED) == {"2026Q4": Decimal(700)}
+    rate("7.5")
+    assert revaluation.revalue(by=w.finance).entries == 1
+    assert revaluation.revalue(by=w.finance).entries == 0
+    entry = LedgerEntry.objects.get(kind=EntryKind.REVALUED)
+    assert (entry.amount, entry.original_amount, entry.original_currency, entry.rate) == (
+        50, 100, "USD", Decimal("7.5"),
+    )  # fmt: skip
+    assert balance(entry.budget).committed == 750
+    assert balance(entry.budget).available == 100000 - 750
+    assert AuditEntry.objects.filter(action="budget.revalued").count() == 1
+    rate("6.9", date(2026, 12, 2))
+    with time_machine.travel(datetime(2026, 12, 2, 9, tzinfo=UTC), tick=False):
+        revaluation.revalue(by=w.finance)
+    assert by_quarter(request, Bucket.COMMITTED) == {"2026Q4": Decimal(690)}
+    assert prove_ledger() == []
+
+
+def test_what_was_paid_is_not_re_valued_and_payments_take_back_their_own_dollars(w):
+    request = ordered(w)
+    rate("8")
+    spending.post_actual(request_id=request.pk, amount=Money(Decimal(40), "USD"),
+                         source="invoice:1", by=w.finance)  # fmt: skip
+    assert by_quarter(request, Bucket.COMMITTED) == {"2026Q4": Decimal(380)}
+    (left,) = open_exposures(request.pk)
+    assert (left.original, left.amount) == (60, 380)
+    revaluation.revalue(by=w.finance)
+    assert by_quarter(request, Bucket.COMMITTED) == {"2026Q4": Decimal(480)}  # 60 USD at 8
+    assert by_quarter(request, Bucket.ACTUAL) == {"2026Q4": Decimal(320)}
+    assert prove_ledger() == []
+
+
+def test_what_a_rate_did_is_no_more_ordered_and_the_rest_of_the_approval_can_be_ordered(w):
+    request = ordered(w)
+    rate("20")
+    revaluation.revalue(by=w.finance)
+    assert by_quarter(request, Bucket.COMMITTED) == {"2026Q4": Decimal(2000)}
+    spending.commit(request_id=request.pk, amount=Money(Decimal(2), "CNY"), source="order:PO-2",
+                    by=w.procurement)  # fmt: skip
+
+
+def test_the_clock_re_values_from_the_policys_share_on_and_not_without_one(w):
+    ordered(w)
+    rate("7.06")  # 0.86 per cent
+    assert tasks.revalue_budgets() == 0
+    ApprovalPolicy.objects.update(revalue_from=Decimal("0.01"))
+    assert tasks.revalue_budgets() == 0
+    ApprovalPolicy.objects.update(revalue_from=Decimal("0.005"))
+    assert tasks.revalue_budgets() == 1
+
+
+def test_a_budget_that_a_rate_over_commits_is_told_to_finance(w):
+    request = ordered(w)
+    LedgerEntry.objects.create(
+        budget=Budget.objects.get(), kind=EntryKind.ALLOTTED, bucket="allotted",
+        amount=Decimal(-99290), source="test:less", original_amount=Decimal(-99290),
+        original_currency="CNY", rate_date=date(2026, 12, 1),
+    )  # fmt: skip
+    rate("7.5")
+    revaluation.revalue(by=w.finance)
+    told = Notice.objects.filter(event="budget.revalued")
+    assert set(told.values_list("recipient__name", flat=True)) == {"Fin Finance", "Fay Finance"}
+    assert by_quarter(request, Bucket.COMMITTED) == {"2026Q4": Decimal(750)}
+
+
+def test_dollars_carried_to_the_next_quarter_are_still_dollars(w):
+    request = ordered(w)
+    budget = Budget.objects.get()
+    with time_machine.travel(datetime(2027, 1, 2, 9, tzinfo=UTC), tick=False):
+        budget_changes.close_budget(budget_id=budget.pk, by=w.finance)
+        rate("7.5", date(2027, 1, 1))
+        revaluation.revalue(by=w.finance)
+    assert by_quarter(request, Bucket.COMMITTED) == {"2027Q1": Decimal(750)}
+    assert prove_ledger() == []
+
+
+def test_only_finance_re_values_by_page_and_api(w, client):
+    ordered(w)
+    rate("7.5")
+    with pytest.raises(NotPermitted):
+        revaluation.revalue(by=w.cto)
+    client.force_login(w.procurement)
+    assert client.post(reverse("budgets-revalue")).status_code == 403
+    client.force_login(w.finance)
+    page = client.post(reverse("budgets-revalue"), follow=True).content.decode()
+    assert "1 re-valuation was posted" in page
+    detail = client.get(Budget.objects.get().get_absolute_url()).content.decode()
+    assert "Re-valued" in detail
+    api = APIClient()
+    api.force_authenticate(w.finance2)
+    assert api.post("/api/v1/budgets/revalue/").json() == {"entries": 0, "left": []}
+    api.force_authenticate(w.requester)
+    assert api.post("/api/v1/budgets/revalue/").status_code == 403
+
+
+def test_a_tampered_re_valuation_is_found(w):
+    ordered(w)
+    budget = Budget.objects.get()
+    request = budget.entries.exclude(request=None).first().request
+    LedgerEntry.objects.create(
+        budget=budget, kind=EntryKind.REVALUED, bucket="committed", amount=Decimal(99),
+        source="revaluation:USD:x", request=request, original_amount=Decimal(100),
+        original_currency="USD", rate=Decimal("7.5"), rate_date=date(2026, 12, 1),
+    )  # fmt: skip
+    assert "not at 7.5" in " ".join(str(finding) for finding in prove_ledger())
+
+
+def test_the_rules_of_terms_and_rates_are_edited_as_data(w):
+    made = edit_policy(
+        rules=[{"group": 1, "authority": "team_lead"}], note="Yearly budgets", by=w.admin,
+        options={"spread_terms": False, "bind_ahead": False, "carry_over": "carry",
+                 "revalue_from": Decimal("0.02")},
+    )  # fmt: skip
+    assert (made.spread_terms, made.bind_ahead, made.carry_over, made.revalue_from) == (
+        False, False, "carry", Decimal("0.02"),
+    )  # fmt: skip
