@@ -48,6 +48,7 @@ app.conf.beat_schedule = {
         "schedule": crontab(hour=3, minute=10),
     },
     "sweep-files": {"task": "core.tasks.sweep_files", "schedule": crontab(hour=3, minute=50)},
+    "forget-keys": {"task": "core.tasks.forget_keys", "schedule": crontab(hour=3, minute=55)},
     "send-outbox": {"task": "core.tasks.send_outbox", "schedule": 60.0},
     "close-due-rfqs": {"task": "procurement.tasks.close_due_rfqs", "schedule": 60.0},
     "prove-ledger": {"task": "planning.tasks.prove_ledger", "schedule": crontab(hour=2, minute=10)},

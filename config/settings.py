@@ -87,8 +87,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "core.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "core.middleware.PrivateMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -104,6 +106,7 @@ MIDDLEWARE = [
     "django_structlog.middlewares.RequestMiddleware",
     "core.middleware.AuditContextMiddleware",
     "core.middleware.DomainErrorMiddleware",
+    "core.once.OnceMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -146,6 +149,9 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
     }
+    # Kept open: the last one that closes takes the log and its index away, and on a full disk nobody could make them
+    # again to read.
+    DATABASES["default"]["CONN_MAX_AGE"] = None
 else:
     DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
@@ -156,9 +162,11 @@ REDIS_URL = env.str("REDIS_URL", default=f"unix://{DATA_DIR}/redis.sock")
 BROKER_LATER = env.bool("BROKER_LATER", default=False)
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "core.cache.SteadyRedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "hr",
+        # A Redis that hangs counts as away: a page does not wait for it longer than this. [s]
+        "OPTIONS": {"socket_connect_timeout": 2, "socket_timeout": 2},
     }
 }
 CELERY_BROKER_URL = (
@@ -176,6 +184,10 @@ CELERY_TASK_SOFT_TIME_LIMIT = 14 * 60
 # Above the hard time limit, or Redis hands a running task out a second time.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 30 * 60,
+    # A page that queues work does not hang on a broker that does not answer; the worker's own reads wait 1 s at most.
+    "socket_connect_timeout": 2,
+    "socket_timeout": 5,
+    "max_retries": 0,
     "global_keyprefix": env.str("CELERY_PREFIX", default=""),
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -228,7 +240,7 @@ STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles"))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 MEDIA_ROOT = DATA_DIR / "files"  # private: served only by views after a permission check
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {"BACKEND": "core.storage.WholeFileStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG or TESTING
@@ -252,7 +264,6 @@ EMAIL_TIMEOUT = 20
 # --- Security -------------------------------------------------------------------------------------------------------
 HTTPS = not (DEBUG or EMBEDDED or TESTING)
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=HTTPS)
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
 )

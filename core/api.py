@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core import jobs
+from core.background import stage_of
 from core.forms import AuditFilterForm
 from core.http import api_user
 from core.messages import Message
@@ -68,7 +69,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
     @extend_schema_field(str)
     def get_stage(self, job: Job) -> str:
-        return translated(job.stage)
+        stage = stage_of(job)
+        return stage.render(gettext) if stage else ""
 
     @extend_schema_field(str)
     def get_error(self, job: Job) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.db import IntegrityError, OperationalError, transaction
+import structlog
+from django.db import DatabaseError, transaction
 from django.utils.translation import gettext
 from rest_framework.exceptions import ParseError
 from rest_framework.pagination import PageNumberPagination
@@ -19,11 +19,14 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_handler
 from rest_framework.views import set_rollback
 
+from core import outages
 from core.audit import record_refusal
-from core.errors import DomainError, InputError, NotPermitted, StaleData, StoreBusy
+from core.errors import DomainError, InputError, NotPermitted, StaleData, Unavailable
 from core.http import api_user
 from core.messages import msg
-from core.models import IdempotencyKey
+from core.once import claim, content_digest
+
+log = structlog.get_logger(__name__)
 
 
 class StrictJSONParser(JSONParser):
@@ -55,8 +58,11 @@ class Pagination(PageNumberPagination):
 
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Domain errors keep their status and code; input errors name field, value and limit."""
-    if isinstance(exc, OperationalError):
-        exc = StoreBusy.behind(exc) or exc
+    if isinstance(exc, DatabaseError | OSError):
+        refusal = outages.behind(exc)
+        if refusal is not None:
+            log.error("unavailable", code=refusal.code, error=repr(exc))
+        exc = refusal or exc
     if isinstance(exc, OverflowError):  # a date in the year 1 or a number that no column holds
         exc = ParseError(gettext("A date or number is outside what can be kept"))
     if not isinstance(exc, DomainError):
@@ -70,7 +76,7 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
         body |= {"field": exc.field, "value": _plain(exc.value), "limit": _plain(exc.limit)}
     if isinstance(exc, StaleData):
         body["changes"] = exc.changes
-    headers = {"Retry-After": str(exc.retry_after)} if isinstance(exc, StoreBusy) else None
+    headers = {"Retry-After": str(exc.retry_after)} if isinstance(exc, Unavailable) else None
     return Response(body, status=exc.status, headers=headers)
 
 
@@ -106,28 +112,16 @@ def idempotent(handler: Callable[..., Response]) -> Callable[..., Response]:
         key = request.headers.get("Idempotency-Key", "")
         if not key:
             return handler(view, request, *args, **kwargs)
-        digest = hashlib.sha256(
-            (request.path + json.dumps(request.data, sort_keys=True, default=str)).encode()
-        ).hexdigest()
+        digest = _digest(request)
         with transaction.atomic():
-            try:
-                with transaction.atomic():
-                    row = IdempotencyKey.objects.create(
-                        user=api_user(request),
-                        key=key[:100],
-                        path=request.path[:300],
-                        body_sha256=digest,
-                    )
-            except IntegrityError:
-                row = IdempotencyKey.objects.get(user=api_user(request), key=key[:100])
+            row, is_new = claim(
+                user=api_user(request), key=key[:100], path=request.path, digest=digest
+            )
+            if not is_new:
                 if row.body_sha256 != digest:
                     raise IdempotencyConflict(
                         msg("This idempotency key was used before with another body")
-                    ) from None
-                if row.status is None:
-                    raise IdempotencyConflict(
-                        msg("The first call with this key is still running")
-                    ) from None
+                    )
                 return Response(
                     row.response, status=row.status, headers={"Idempotent-Replay": "true"}
                 )
@@ -143,4 +137,11 @@ def idempotent(handler: Callable[..., Response]) -> Callable[..., Response]:
 
     wrapped.__name__ = handler.__name__
     wrapped.__doc__ = handler.__doc__
+    wrapped.is_idempotent = True  # type: ignore[attr-defined]
     return wrapped
+
+
+def _digest(request: Request) -> str:
+    """SHA-256 of the address, the body and the content of its files."""
+    body = json.dumps(request.data, sort_keys=True, default=str)
+    return content_digest(request.path + body, request.FILES)

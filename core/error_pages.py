@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 from django.utils.translation import gettext as _
+
+from core import outages
+from core.errors import Unavailable
 
 
 def _answer(request: HttpRequest, status: int, code: str, title: str, text: str) -> HttpResponse:
@@ -65,15 +71,30 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500. Touches neither the database nor the session: they may be what is broken."""
+    """500; 503 or 507 when the store is at fault. Touches neither database nor session: they may be what is broken."""
+    refusal = outages.behind(sys.exc_info()[1])
+    if refusal is not None:
+        return unavailable(request, refusal)
     title = _("Something broke on our side")
     text = _("It has been logged. Nothing is lost: what was saved before is still there.")
-    request_id = str(getattr(request, "request_id", ""))[:64]
+    return _bare(request, 500, "internal", title, text)
+
+
+def unavailable(request: HttpRequest, refusal: Unavailable) -> HttpResponse:
+    """What cannot be done until the store is well again, and when to try next. Reads no store either."""
+    text = refusal.message.render(gettext)
+    response = _bare(request, refusal.status, refusal.code, _("This cannot be done now"), text)
+    response["Retry-After"] = str(refusal.retry_after)
+    return response
+
+
+def _bare(request: HttpRequest, status: int, code: str, title: str, text: str) -> HttpResponse:
     if request.path.startswith("/api/"):
-        return JsonResponse({"code": "internal", "detail": text}, status=500)
+        return JsonResponse({"code": code, "detail": text}, status=status)
     context = {
-        "title": title, "message": text, "code": "internal", "status": 500, "request_id": request_id,
+        "title": title, "message": text, "code": code, "status": status,
+        "request_id": str(getattr(request, "request_id", ""))[:64],
     }  # fmt: skip
     fragment = request.headers.get("HX-Request") == "true"
     template = "core/error_fragment.html" if fragment else "core/error_bare.html"
-    return HttpResponse(render_to_string(template, context), status=500)
+    return HttpResponse(render_to_string(template, context), status=status)

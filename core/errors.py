@@ -19,26 +19,33 @@ class DomainError(Exception):
         return self.message.render()
 
 
-BUSY = ("locked", "deadlock", "lock timeout", "could not obtain lock")
-
-
-class StoreBusy(DomainError):
-    """Another write held the data too long. Nothing was saved; the same step may be tried again."""
+class Unavailable(DomainError):
+    """Something the product leans on cannot be used now. Nothing was saved; the same step may be tried again."""
 
     status = 503
+    code = "unavailable"
+    retry_after = 30  # s
+
+
+class StoreBusy(Unavailable):
+    """Another write held the data too long."""
+
     code = "busy"
     retry_after = 5  # s
 
-    @classmethod
-    def behind(cls, error: Exception) -> StoreBusy | None:
-        """The refusal that stands for a database error about locks; None for any other error."""
-        if not any(word in str(error).lower() for word in BUSY):
-            return None
-        return cls(
-            msg(
-                "The data is being written by somebody else. Nothing was saved; try again in a moment."
-            )
-        )
+
+class StoreAway(Unavailable):
+    """The database does not answer."""
+
+    code = "database_away"
+
+
+class StoreFull(Unavailable):
+    """No room is left on the disk, or it cannot be written: somebody must make room first."""
+
+    status = 507
+    code = "storage_full"
+    retry_after = 300  # s
 
 
 class InvalidTransition(DomainError):

@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage
+from django.db import DatabaseError
 from django.http import FileResponse
 from django.utils import timezone
 from django.utils.http import content_disposition_header
@@ -122,9 +123,7 @@ def store_upload(
         sha256=digest.hexdigest(),
         uploaded_by=by,
     )
-    stored.file.save(f"{uuid.uuid4().hex}{SUFFIX}", upload, save=False)
-    stored.save()
-    return stored
+    return _keep(stored, upload)
 
 
 def store_bytes(
@@ -138,8 +137,17 @@ def store_bytes(
         sha256=hashlib.sha256(content).hexdigest(),
         uploaded_by=by,
     )
-    stored.file.save(f"{uuid.uuid4().hex}{SUFFIX}", ContentFile(content), save=False)
-    stored.save()
+    return _keep(stored, ContentFile(content))
+
+
+def _keep(stored: StoredFile, content: File[Any]) -> StoredFile:
+    """Bytes and row, or neither: what a full disk cut short takes no room."""
+    stored.file.save(f"{uuid.uuid4().hex}{SUFFIX}", content, save=False)
+    try:
+        stored.save()
+    except DatabaseError:
+        stored.file.delete(save=False)
+        raise
     return stored
 
 

@@ -1,64 +1,62 @@
-"""/healthz: this process answers. /readyz: what it leans on answers too."""
+"""/healthz: this process answers. /readyz: what it leans on answers too.
+
+Answered by a middleware before all others: those read sessions and settings, which is what may be broken.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import tempfile
+from collections.abc import Callable
 
-import redis
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
-from django.http import HttpRequest, JsonResponse
-from django.utils import timezone
+from django.db import DatabaseError, InterfaceError
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from core.models import Heartbeat
+from core.background import broker_state, failed, worker_state
 
-WORKER_SILENCE = timedelta(seconds=120)
+ROOM = 256 * 1024  # [B] what must fit on the disk for the data folder to count as writable
 
 
-@login_not_required
-def healthz(request: HttpRequest) -> JsonResponse:
-    """The process is up."""
-    return JsonResponse({"status": "ok"})
+class HealthMiddleware:
+    """Answers the probes; everything else goes on."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path == "/healthz":
+            return _answer({"status": "ok"}, 200)
+        if request.path == "/readyz":
+            return readyz()
+        return self.get_response(request)
 
 
-@login_not_required
-def readyz(request: HttpRequest) -> JsonResponse:
-    """Database, Redis and a worker answer; 503 names what does not."""
-    checks = {"database": _database(), "redis": _redis()}
-    checks["worker"] = _worker() if checks["database"] == "ok" else "unknown: database"
+def _answer(body: dict[str, object], status: int) -> JsonResponse:
+    return JsonResponse(body, status=status, headers={"Cache-Control": "no-store"})
+
+
+def readyz() -> JsonResponse:
+    """Database, Redis and a worker answer and the disk takes a file; 503 names what does not."""
+    checks = {**_database_and_worker(), "redis": broker_state(), "disk": _disk()}
     ready = all(value == "ok" for value in checks.values())
-    return JsonResponse(
-        {"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503
+    return _answer(
+        {"status": "ok" if ready else "not ready", "checks": checks}, 200 if ready else 503
     )
 
 
-def _database() -> str:
+def _database_and_worker() -> dict[str, str]:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError as error:
-        return f"failed: {type(error).__name__}"
-    return "ok"
+        return {"database": "ok", "worker": worker_state()}
+    except (DatabaseError, InterfaceError) as error:
+        return {"database": failed(error), "worker": "unknown: database"}
 
 
-def _redis() -> str:
+def _disk() -> str:
+    """Whether the data folder takes a small file: quotas and read-only mounts show only in a write."""
     try:
-        client = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2
-        )
-        client.ping()
-        client.close()
-    except redis.RedisError as error:
-        return f"failed: {type(error).__name__}"
-    return "ok"
-
-
-def _worker() -> str:
-    beat = Heartbeat.objects.filter(name="worker").first()
-    if beat is None:
-        return "no heartbeat yet"
-    silence = timezone.now() - beat.at
-    if silence > WORKER_SILENCE:
-        return f"silent for {int(silence.total_seconds())} s"
+        with tempfile.TemporaryFile(dir=settings.DATA_DIR) as file:
+            file.write(b"\0" * ROOM)
+            file.flush()
+    except OSError as error:
+        return f"failed: {error.strerror or type(error).__name__}"
     return "ok"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -21,20 +22,25 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.module_loading import import_string
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
+from core import outages
 from core.audit import act
+from core.background import SILENCE
 from core.errors import DomainError
 from core.messages import Message, msg
 from core.models import Job, User
 
 log = structlog.get_logger(__name__)
 
-# A running job whose row has shown no sign of life for this long lost its worker; a live one beats in the background.
-BEAT_SECONDS = 10.0
-SILENCE = timedelta(seconds=45)
+BEAT_SECONDS = 10.0  # well within background.SILENCE
 # A queued job is handed out again after this long, in case the broker lost it.
 QUEUE_SILENCE = timedelta(minutes=3)
 MAX_ATTEMPTS = 4
+# After a broker did not take a message, this process leaves the next ones to the sweeper for this long: a bulk step
+# does not wait for the time-out once per row. [s]
+BROKER_PAUSE = 5.0
+_broker_away_until = 0.0  # on the monotonic clock
 
 
 class JobCancelled(Exception):
@@ -50,11 +56,13 @@ def enqueue(path: str, *args: Any) -> None:
 def _send(task: Any, args: tuple[Any, ...]) -> None:
     """Hand a task to the broker. What was committed stays committed when the broker is away: the sweeper hands a queued
     job out again, and the schedule repeats the rest."""
-    if settings.BROKER_LATER:
+    global _broker_away_until
+    if settings.BROKER_LATER or time.monotonic() < _broker_away_until:
         return
     try:
         task.apply_async(args, retry=False)
-    except OperationalError as error:
+    except (OperationalError, RedisError) as error:
+        _broker_away_until = time.monotonic() + BROKER_PAUSE
         log.error("task.not_queued", task=task.name, args=args, error=str(error))
 
 
@@ -149,16 +157,19 @@ def job_task(function: Callable[..., None]) -> Any:
                 ).to_json(),
             )
         except Exception as error:
-            # A defect: keep the row readable for the user, then let Celery log the traceback.
-            _finish(
-                job,
-                Job.Status.FAILED,
-                error=msg(
+            # A full disk or a defect: keep the row readable for the user, then let Celery log the traceback. Where not
+            # even this can be written, the row falls silent and the sweeper starts it again.
+            refusal = outages.behind(error)
+            said = (
+                refusal.message
+                if refusal
+                else msg(
                     "An internal error stopped this (%(kind)s). Report it with the id %(job)s.",
                     kind=type(error).__name__,
                     job=str(job.pk),
-                ).to_json(),
+                )
             )
+            _finish(job, Job.Status.FAILED, error=said.to_json())
             raise
         else:
             _finish(job, Job.Status.DONE, percent=100)

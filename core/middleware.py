@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 
 import structlog
 from django.conf import settings
-from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
+from core import error_pages, outages
 from core.audit import act, record_refusal
-from core.errors import DomainError, InputError, NotPermitted, StaleData, StoreBusy
+from core.errors import DomainError, InputError, NotPermitted, StaleData, StoreAway, Unavailable
 from core.models import Organisation, User
 
 log = structlog.get_logger(__name__)
@@ -61,6 +61,22 @@ class AuditContextMiddleware:
         return response
 
 
+class PrivateMiddleware:
+    """Answers are for one person and not kept: after a log-out the browser's Back shows no page of somebody else.
+
+    Static files pass by before (WhiteNoise); a view that says otherwise is left alone.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if not response.has_header("Cache-Control"):
+            response["Cache-Control"] = "private, no-store"
+        return response
+
+
 class DomainErrorMiddleware:
     """A DomainError that reaches the edge becomes a page, a fragment or JSON with the right status."""
 
@@ -71,10 +87,14 @@ class DomainErrorMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if isinstance(exception, OperationalError):
-            exception = StoreBusy.behind(exception) or exception
         if not isinstance(exception, DomainError):
-            return None
+            refusal = outages.behind(exception)
+            if refusal is None:
+                return None
+            log.error("unavailable", code=refusal.code, error=repr(exception))
+            exception = refusal
+        if isinstance(exception, StoreAway):
+            return error_pages.unavailable(request, exception)
         text = exception.message.render(gettext)
         user = request.user
         if (
@@ -103,6 +123,6 @@ class DomainErrorMiddleware:
 
 
 def _later(response: HttpResponse, error: DomainError) -> HttpResponse:
-    if isinstance(error, StoreBusy):
+    if isinstance(error, Unavailable):
         response["Retry-After"] = str(error.retry_after)
     return response

@@ -4,7 +4,7 @@ import structlog
 from celery import shared_task
 from django.utils import timezone
 
-from core import jobs, outbox
+from core import jobs, once, outbox
 from core.files import sweep_orphans
 from core.models import Heartbeat
 
@@ -37,3 +37,11 @@ def sweep_files() -> None:
     count = sweep_orphans()
     if count:
         log.info("files.swept", count=count)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def forget_keys() -> None:
+    """Drop one-time tokens and idempotency keys that nobody will send again."""
+    count = once.forget_old()
+    if count:
+        log.info("keys.forgotten", count=count)

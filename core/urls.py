@@ -1,12 +1,10 @@
-"""Pages of the kernel: notices, jobs, the audit trail, preferences, the component gallery; health for probes."""
+"""Pages of the kernel: notices, jobs, the audit trail, preferences, the component gallery. Probes: core/health.py."""
 
 from django.urls import path
 
-from core import gallery, health, views
+from core import gallery, views
 
 urlpatterns = [
-    path("healthz", health.healthz, name="healthz"),
-    path("readyz", health.readyz, name="readyz"),
     path("notices/", views.notice_list, name="notice-list"),
     path("notices/read/", views.notice_read_all, name="notice-read-all"),
     path("notices/<int:pk>/open/", views.notice_open, name="notice-open"),

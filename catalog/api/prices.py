@@ -134,6 +134,7 @@ class PriceImportStart(APIView):
         request={"multipart/form-data": serializers.PriceImportInput},
         responses={201: serializers.PriceImportSerializer},
     )
+    @idempotent
     def post(self, request: Request) -> Response:
         given = serializers.PriceImportInput(data=request.data)
         given.is_valid(raise_exception=True)

@@ -15,19 +15,15 @@ from functools import cache as once
 from html import escape
 from typing import Any
 
-import structlog
 from django.core.cache import cache
 from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString, mark_safe
-from redis.exceptions import RedisError
 
 from core.charts.slim import slim
 from core.errors import InputError
 from core.messages import msg
 from core.palette import CATEGORICAL, GRID, INK, LABEL, LINE
 from core.templatetags.ui import significant
-
-log = structlog.get_logger(__name__)
 
 Number = float | int | None
 Cell = str | float | int | date | None
@@ -174,7 +170,7 @@ def draw(
         sort_keys=True,
     )
     key = f"chart:{hashlib.sha256(content.encode()).hexdigest()}"
-    kept = _kept(key)
+    kept: str | None = cache.get(key)
     if kept is not None:
         drawn: Callable[[], str] = lambda: kept  # noqa: E731
     else:
@@ -189,15 +185,6 @@ def _drawer(_process: int) -> ThreadPoolExecutor:
 
     By process, because a thread does not survive a fork."""
     return ThreadPoolExecutor(1, thread_name_prefix="charts")
-
-
-def _kept(key: str) -> str | None:
-    try:
-        svg: str | None = cache.get(key)
-    except RedisError as error:  # a page without its cache is slow, not broken
-        log.warning("chart.cache_unreachable", error=str(error))
-        return None
-    return svg
 
 
 def _declared(build: Callable[[], Any]) -> dict[str, Any]:
@@ -221,10 +208,7 @@ def _draw(key: str, spec: dict[str, Any], label: str) -> str:
     # The title is the drawing's name for a screen reader and the alternative text in a tagged PDF.
     opening, rest = svg.split(">", 1)
     svg = f'<svg role="img"{opening.removeprefix("<svg")}><title>{escape(label)}</title>{rest}'
-    try:
-        cache.set(key, svg, KEEP_SECONDS)
-    except RedisError as error:
-        log.warning("chart.cache_unreachable", error=str(error))
+    cache.set(key, svg, KEEP_SECONDS)
     return svg
 
 

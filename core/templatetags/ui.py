@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.template.base import Parser, Token
+from django.template.context import Context
+from django.template.defaulttags import CsrfTokenNode
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
 from core import labels, policies, units
+from core.background import stage_of
 from core.messages import Message, Parameter
 from core.models import Job, User
 from core.money import CURRENCIES, Money, minor_digits, round_amount
+from core.once import FIELD
 from core.units import unit_words
 
 register = template.Library()
+
+
+class FormTokenNode(CsrfTokenNode):
+    """Django's token against forged forms, and one of our own against forms sent twice (core/once.py)."""
+
+    def render(self, context: Context) -> SafeString:
+        field = super().render(context)
+        if not field:
+            return field
+        return format_html(
+            '{}<input type="hidden" name="{}" value="{}">', field, FIELD, secrets.token_urlsafe(16)
+        )
+
+
+@register.tag
+def csrf_token(parser: Parser, token: Token) -> FormTokenNode:
+    """Stands in for Django's own tag, so that no form can be written without its one-time token."""
+    return FormTokenNode()
+
 
 SI = (
     (1e18, "E"),
@@ -48,6 +75,12 @@ def said(value: Message | Mapping[str, Any] | None) -> str:
         return ""
     message = value if isinstance(value, Message) else Message.from_json(value)
     return Message(message.template, _written(message.params)).render(gettext)
+
+
+@register.filter
+def stage(job: Job) -> str:
+    """Where a job stands, in the reader's language; while nobody works on it, that it is kept."""
+    return said(stage_of(job))
 
 
 def _written(params: Mapping[str, Parameter]) -> dict[str, Parameter]:

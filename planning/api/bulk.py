@@ -160,6 +160,7 @@ class ImportList(APIView):
     """Upload a table (multipart); the answer says what becomes of each row. Nothing is filed yet."""
 
     @extend_schema(request=ImportInput, responses={201: ImportSerializer})
+    @idempotent
     def post(self, request: Request) -> Response:
         data = checked(ImportInput(data=request.data))
         row = imports.start_import(

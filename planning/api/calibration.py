@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.drf import idempotent
 from core.http import api_user
 from core.models import Team
 from planning.api.requests import checked
@@ -66,6 +67,7 @@ class OutcomeList(ListAPIView[MeasuredOutcome]):
         return MeasuredOutcome.objects.visible_to(api_user(self.request)).select_related("team")
 
     @extend_schema(request=OutcomeSerializer, responses={201: OutcomeSerializer})
+    @idempotent
     def post(self, request: Request) -> Response:
         data = checked(OutcomeSerializer(data=request.data))
         row = calibration.record_outcome(by=api_user(request), **data)
@@ -90,6 +92,7 @@ class VersionList(ListAPIView[CalibrationVersion]):
     queryset = CalibrationVersion.objects.all()
 
     @extend_schema(request=None, responses={201: VersionSerializer, 204: None})
+    @idempotent
     def post(self, request: Request) -> Response:
         version = calibration.learn(by=api_user(request))
         if version is None:

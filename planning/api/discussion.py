@@ -114,6 +114,7 @@ class FileList(ListAPIView[RequestAttachment]):
         return found.attachments.filter(removed_at=None).select_related("file", "added_by")
 
     @extend_schema(request=AttachmentInput, responses={201: AttachmentSerializer})
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         visible(request, pk)
         data = checked(AttachmentInput(data=request.data))

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.drf import seen_version
+from core.drf import idempotent, seen_version
 from core.http import api_user
 from core.models import Team, User
 from planning.api.requests import checked
@@ -75,6 +75,7 @@ class ActionList(ListAPIView[ReviewAction]):
         return review.actions.select_related("owner", "request")
 
     @extend_schema(request=ActionSerializer, responses={201: ActionSerializer})
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         review = visible(request, pk)
         data = checked(ActionSerializer(data=request.data))

@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.background import stage_of
 from core.drf import idempotent, seen_version
 from core.files import download
 from core.http import api_user
@@ -51,9 +52,8 @@ class StudySerializer(serializers.ModelSerializer[Study]):
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_stage(self, study: Study) -> str | None:
-        if study.job is None or not study.job.stage:
-            return None
-        return say(Message.from_json(study.job.stage))
+        stage = stage_of(study.job) if study.job else None
+        return say(stage) if stage else None
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_error(self, study: Study) -> str | None:
@@ -207,6 +207,7 @@ class StudyBriefs(APIView):
         return Response(BriefSerializer(rows, many=True).data)
 
     @extend_schema(request=LanguageInput, responses={201: BriefSerializer})
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         body = LanguageInput(data=request.data)
         body.is_valid(raise_exception=True)

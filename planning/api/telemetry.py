@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.api import translated
-from core.drf import seen_version
+from core.drf import idempotent, seen_version
 from core.http import api_user
 from core.models import Team
 from core.organisation import organisation, quarter_at
@@ -89,6 +89,7 @@ class SourceList(ListAPIView[TelemetrySource]):
         return TelemetrySource.objects.select_related("team")
 
     @extend_schema(request=SourceSerializer, responses={201: SourceSerializer})
+    @idempotent
     def post(self, request: Request) -> Response:
         self.get_queryset()
         data = checked(SourceSerializer(data=request.data))
@@ -123,6 +124,7 @@ class LoadList(ListAPIView[Ingestion]):
         return visible(self.request, self.kwargs["pk"]).ingestions.all()
 
     @extend_schema(request={"multipart/form-data": FileSerializer}, responses={202: LoadSerializer})
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         source = visible(request, pk)
         data = checked(FileSerializer(data=request.data))

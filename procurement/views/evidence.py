@@ -18,6 +18,7 @@ from core.audit import trail
 from core.errors import DomainError
 from core.files import download, safe_name
 from core.http import SignedInRequest
+from core.once import repeatable
 from procurement import policies
 from procurement.forms.uploads import EvidenceForm
 from procurement.models import Asset, EvidenceFile
@@ -27,6 +28,7 @@ from procurement.services.evidence_checks import is_unaltered
 from procurement.views.burn_in import the_delivery
 
 
+@repeatable  # the same file of a delivery is kept once, and a log may have hundreds of megabytes
 @require_POST
 def evidence_upload(request: SignedInRequest, pk: int) -> HttpResponse:
     """Keep several files. Each stands for itself: what is refused is named with its reason, the others are kept."""

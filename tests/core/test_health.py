@@ -1,7 +1,9 @@
 import pytest
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
-from core.health import WORKER_SILENCE
+from core.background import WORKER_SILENCE
 from core.models import Heartbeat
 
 pytestmark = pytest.mark.django_db
@@ -26,3 +28,22 @@ def test_a_stranger_is_sent_to_the_log_in(client):
     for path in ("/", "/audit/", "/notices/"):
         assert client.get(path).status_code == 302
     assert client.get("/api/v1/me/").status_code in {401, 403}
+
+
+def test_readyz_names_a_full_disk(client, settings):
+    settings.DATA_DIR = "/proc/1/nowhere"  # no file can be made there
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["checks"]["disk"].startswith("failed")
+
+
+def test_probes_need_no_database(client, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "cursor", refuse)
+    client.cookies["sessionid"] = "whatever"
+    assert client.get("/healthz").status_code == 200
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["checks"]["database"] == "failed: OperationalError"

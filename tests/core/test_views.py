@@ -563,3 +563,11 @@ def test_the_api_has_a_first_page_that_leads_to_its_collections_and_its_schema(
         if (code := client.get(address).status_code) not in (200, 403)
     }
     assert refused == {}
+
+
+def test_answers_are_private_and_not_kept(client, organisation, make_user):
+    client.force_login(make_user())
+    for path in ("/", "/jobs/", "/nowhere/", "/api/v1/me/", "/accounts/login/"):
+        kept = client.get(path)["Cache-Control"]
+        assert {"private", "no-store"} <= set(kept.split(", ")), path
+    assert "no-store" in client.post("/accounts/logout/")["Cache-Control"]
