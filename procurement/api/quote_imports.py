@@ -133,6 +133,7 @@ class RfqQuoteImports(APIView):
     @extend_schema(
         request={"multipart/form-data": QuoteImportInput}, responses={201: QuoteImportSerializer}
     )
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         visible(request, "rfq", pk)
         data = checked(QuoteImportInput(data=request.data))

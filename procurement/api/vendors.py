@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.drf import seen_version
+from core.drf import idempotent, seen_version
 from core.files import download
 from core.http import api_user
 from procurement.api import serializers as s
@@ -42,6 +42,7 @@ class VendorDocuments(APIView):
         request={"multipart/form-data": DocumentInput, "application/json": DocumentInput},
         responses={201: s.VendorSerializer},
     )
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         visible(request, "vendor", pk)
         data = checked(DocumentInput(data=request.data))
