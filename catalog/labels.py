@@ -53,6 +53,22 @@ TCO_LABELS: dict[str, Promise | str] = {
     "residual.h100": _("Residual value H100, by year"),
     "residual.a100": _("Residual value A100, by year"),
     "egress.tiers_usd": _("Internet egress, by tier"),
+    "storage_hot.aws_usd_per_gb_month": _("AWS: object storage, hot"),
+    "storage_hot.azure_usd_per_gb_month": _("Azure: object storage, hot"),
+    "storage_hot.gcp_usd_per_gb_month": _("Google Cloud: object storage, hot"),
+    "storage_hot.oci_usd_per_gb_month": _("OCI: object storage, hot"),
+    "inter_region.aws_usd_per_gb": _("AWS: traffic between regions"),
+    "inter_region.azure_usd_per_gb": _("Azure: traffic between regions"),
+    "inter_region.gcp_usd_per_gb": _("Google Cloud: traffic between regions"),
+    "inter_region.oci_usd_per_gb": _("OCI: traffic between regions"),
+    "egress_free.aws_gb": _("AWS: egress without charge in a month"),
+    "egress_free.azure_gb": _("Azure: egress without charge in a month"),
+    "egress_free.gcp_gb": _("Google Cloud: egress without charge in a month"),
+    "egress_free.oci_gb": _("OCI: egress without charge in a month"),
+    "egress.aws_usd_by_tier": _("AWS: internet egress, by tier"),
+    "egress.azure_usd_by_tier": _("Azure: internet egress, by tier"),
+    "egress.gcp_usd_by_tier": _("Google Cloud: internet egress, by tier"),
+    "egress.oci_usd_by_tier": _("OCI: internet egress, by tier"),
 }
 
 

@@ -13,7 +13,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from catalog.labels import source_words
+from catalog.labels import source_words, tco_label
 from core import charts
 from core.messages import Message
 from core.money import WHOLE_FROM, Money
@@ -411,6 +411,7 @@ def versions(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         ),
         (_("Ways to pay priced"), number_format(counts["priced"], force_grouping=True)),
     ]
+    rows += [_corrected(row) for row in result.get("costs", ())]
     rows += [
         (
             f"1 {rate['base']}",
@@ -420,6 +421,20 @@ def versions(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         for rate in result["rates"]
     ]
     return rows
+
+
+def _corrected(row: Mapping[str, Any]) -> tuple[str, str]:
+    """A cost default that the organisation corrected, with what is shipped beside it."""
+
+    def figure(value: Any) -> str:
+        parts = value if isinstance(value, list) else [value]
+        return " / ".join(significant(part) for part in parts)
+
+    told = _("%(value)s %(unit)s, corrected (shipped: %(shipped)s) · %(source)s") % {
+        "value": figure(row["value"]), "unit": "" if row["unit"] == "1" else row["unit"],
+        "shipped": figure(row["shipped"]), "source": source_words(row["source"]),
+    }  # fmt: skip
+    return tco_label(row["name"]), told
 
 
 def texts(items: Iterable[Mapping[str, Any]]) -> list[str]:

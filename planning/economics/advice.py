@@ -143,7 +143,7 @@ def _idle(situation: Situation) -> list[Message]:
 
 
 def _student(situation: Situation) -> list[Message]:
-    usual = defaults.DEFAULTS["advice.student_cny_per_year"]
+    usual = defaults.known("advice.student_cny_per_year")
     advice = [
         msg(
             "Free tiers and one consumer card carry a student: %(low)s to %(high)s CNY a year",

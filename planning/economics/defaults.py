@@ -1,13 +1,17 @@
 """Default constants of the economics engine: each has a range, a unit, a source, a date and a status, in one data file.
 
 ``status`` is ``read`` (seen in the source), ``derived`` (arithmetic on read figures), ``recalled`` (not re-read) or
-``chosen`` (a planning assumption of this product). Every one of them is an input that a user may replace.
+``chosen`` (a planning assumption of this product). Every one of them is an input that a user may replace; those that
+an organisation corrected in its catalogue count within :func:`corrected`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
@@ -65,11 +69,49 @@ CURVES: Mapping[str, Curve] = MappingProxyType(
 )
 
 
+_CORRECTED: ContextVar[Mapping[str, Default | Curve]] = ContextVar(
+    "corrected", default=MappingProxyType({})
+)
+
+
+@contextmanager
+def corrected(rows: Iterable[Default | Curve]) -> Iterator[None]:
+    """Within, these stand in place of the defaults of their names. Names that are not known change nothing."""
+    token = _CORRECTED.set(MappingProxyType({row.name: row for row in rows}))
+    try:
+        yield
+    finally:
+        _CORRECTED.reset(token)
+
+
+def stamp() -> str:
+    """The version of what is in force; corrections add their number and a hash of their figures."""
+    rows = _CORRECTED.get()
+    if not rows:
+        return VERSION
+    figures = json.dumps(
+        [[name, rows[name].low, rows[name].value, rows[name].high] for name in sorted(rows)]
+    )
+    return f"{VERSION}+{len(rows)}.{hashlib.sha256(figures.encode()).hexdigest()[:8]}"
+
+
+def known(name: str) -> Default:
+    """The constant `name` as it is in force, with its range and source."""
+    found = _CORRECTED.get().get(name)
+    return found if isinstance(found, Default) else DEFAULTS[name]
+
+
+def known_curve(name: str) -> Curve:
+    """The series `name` as it is in force."""
+    found = _CORRECTED.get().get(name)
+    return found if isinstance(found, Curve) else CURVES[name]
+
+
 def value(name: str) -> float:
     """The default of the constant `name`, in its unit."""
-    return DEFAULTS[name].value
+    return known(name).value
 
 
 def curve(name: str) -> tuple[float, ...]:
     """The default of the series `name`, in its unit."""
-    return CURVES[name].value
+    return known_curve(name).value

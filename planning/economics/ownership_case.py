@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from core.money import Money
 from planning.economics import checks, defaults, exact
@@ -134,6 +135,16 @@ class OwnershipCase:
         return (self.lead_weeks * 7 + self.acceptance_days) / DAYS_PER_YEAR
 
 
+# Fields of a case that are a cost default as it stands.
+_NAMES = {
+    "network_share": "network.share", "storage_share": "storage.share", "spares_ratio": "spares.ratio",
+    "load_share": "power.load_share", "idle_share": "power.idle_share", "utilisation": "utilisation.owned",
+    "repairs_per_year": "replacement.per_accelerator_year", "repair_days": "repair.days",
+    "warranty_rate": "warranty.rate", "insurance_rate": "insurance.rate", "lead_weeks": "lead_weeks.in_stock",
+    "acceptance_days": "acceptance.days", "discount_rate": "discount_rate",
+}  # fmt: skip
+
+
 def default_fte(accelerators: int) -> float:
     """Operations staff for a fleet: half a person at least, one per 150 cards. [FTE]"""
     checks.positive("accelerators", accelerators)
@@ -159,8 +170,12 @@ def default_case(server: ServerPlatform, servers: int, *, years: int = 3) -> Own
     def money(name: str) -> Money:
         return Money(exact.to_decimal(defaults.value(name)), code)
 
+    now: dict[str, Any] = {field: defaults.value(name) for field, name in _NAMES.items()}
     software = money("software.usd_per_accelerator_year") if code == "USD" else None
     return OwnershipCase(
+        **now,
+        depreciation_years=int(defaults.value("depreciation.years")),
+        residual=defaults.curve("residual.h100"),
         server=server,
         servers=servers,
         years=years,

@@ -64,7 +64,7 @@ class Range:
 
 
 def _default(name: str) -> Range:
-    known = defaults.DEFAULTS[f"risk.{name}"]
+    known = defaults.known(f"risk.{name}")
     return Range(known.low, known.value, known.high)
 
 
@@ -237,7 +237,7 @@ class _World:
         self.own: OwnCosts = own_costs(case)
         self.price = float(rent.per_card_hour.amount)
         self.reservation = reservation
-        self.most_used = defaults.DEFAULTS["utilisation.owned"].high  # beyond it queues form: rent
+        self.most_used = defaults.known("utilisation.owned").high  # beyond it queues form: rent
         periods = case.years * QUARTERS
         self.middle = (
             np.arange(periods) + 0.5

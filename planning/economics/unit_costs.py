@@ -99,8 +99,8 @@ def compare_generations(
     speed = flagship_hours / previous_hours
     price = float(previous_price.amount / flagship_price.amount)
     usual = (
-        defaults.DEFAULTS["generation.previous_speed"],
-        defaults.DEFAULTS["generation.previous_price"],
+        defaults.known("generation.previous_speed"),
+        defaults.known("generation.previous_price"),
     )
     notes = [
         msg(
@@ -234,7 +234,7 @@ def serving_tier(latency: float) -> ServingTier:
 
 def tier_price_range(tier: ServingTier) -> tuple[float, float]:
     """Usual cost of a call in `tier`, low and high. [CNY]"""
-    usual = defaults.DEFAULTS[f"tier.{tier.value}.cny_per_call"]
+    usual = defaults.known(f"tier.{tier.value}.cny_per_call")
     return usual.low, usual.high
 
 

@@ -20,6 +20,7 @@ from core.messages import Message, msg
 from core.models import ExchangeRate as RateRow
 from core.money import ExchangeRate, Money
 from planning import reference
+from planning.economics.defaults import CURVES, DEFAULTS, Curve, Default
 from planning.economics.types import COMMITMENT_MONTHS, Offer, PaymentMode, ServerPlatform
 from planning.models.sites import Site
 from planning.services.sites import room
@@ -30,6 +31,7 @@ from planning.study.search.snapshot import (
     Room,
     Snapshot,
     Unpriced,
+    cost_from_json,
     latest_rates,
 )
 
@@ -52,7 +54,7 @@ def snapshot(on: date) -> Snapshot:
 
 
 def database_snapshot(on: date) -> Snapshot:
-    """Seven queries, whatever the catalogue holds."""
+    """Eight queries, whatever the catalogue holds."""
     rows = selectors.accelerator_rows()
     prices = list(selectors.latest_prices(complete_only=False))
     offers, missing = _offers(prices)
@@ -76,7 +78,30 @@ def database_snapshot(on: date) -> Snapshot:
     ]
     stock = tuple(idle_stock(on))
     found = _snapshot(on, rows, offers, platforms, rates, stock, [*missing, *unpriced], "database")
-    return replace(found, rooms=rooms())
+    return replace(found, rooms=rooms(), costs=corrected_costs())
+
+
+def corrected_costs() -> tuple[Default | Curve, ...]:
+    """Cost defaults that the organisation holds otherwise than the product ships them: one query."""
+    found: list[Default | Curve] = []
+    for row in selectors.tco_defaults().order_by("key"):
+        now = row.current
+        shipped_one = DEFAULTS.get(row.key) or CURVES.get(row.key)
+        if now is None or shipped_one is None:
+            continue
+        figures = (now.low, now.value, now.high)
+        plain = tuple(tuple(part) if isinstance(part, list) else float(part) for part in figures)
+        if plain == (shipped_one.low, shipped_one.value, shipped_one.high):
+            continue
+        found.append(
+            cost_from_json(
+                {
+                    "name": row.key, "low": now.low, "value": now.value, "high": now.high, "unit": row.unit,
+                    "source": now.source, "as_of": now.as_of.isoformat(), "status": now.confidence, "note": now.reason,
+                }
+            )
+        )  # fmt: skip
+    return tuple(found)
 
 
 def rooms() -> tuple[Room, ...]:

@@ -209,7 +209,7 @@ def _pinned(inputs: Inputs, market: MarketSnapshot) -> dict[str, Any]:
         "budgets": {kind: str(left) for kind, left in sorted(inputs.setting.budgets.items())},
         "stage": inputs.setting.stage,
         "purchase_tax": None if inputs.setting.tax is None else inputs.setting.tax.to_json(),
-        "constants": {"estimator": _constants(inputs.request.kind), "economics": defaults.VERSION},
+        "constants": {"estimator": _constants(inputs.request.kind), "economics": defaults.stamp()},
     }
 
 

@@ -104,8 +104,8 @@ def change(before: str, after: str) -> float | None:
 def market_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], accelerators: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Offers, servers, figures and rates that moved from one stored snapshot to another; with `accelerators`, of those
-    only. Owned stock and the day are no price and are left out."""
+    """What moved from one stored snapshot to another: offers, servers, figures, cost defaults and rates; with
+    `accelerators`, of those only. Owned stock and the day are no price and are left out."""
     wanted = frozenset(accelerators)
 
     def about(slug: str) -> bool:
@@ -117,6 +117,9 @@ def market_changes(
 
     def named(market: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
         return {row["slug"]: row for row in market.get(part, ()) if about(row[key])}
+
+    def costs(market: Mapping[str, Any]) -> dict[str, Any]:
+        return {row["name"]: row for row in market.get("costs", ())}
 
     old, new = offers(before), offers(after)
     moved = [
@@ -138,6 +141,7 @@ def market_changes(
         "servers_changed": _differing(*servers, ("price", "currency", "max_power_kw", "accelerators")),
         "figures_changed": _differing(*cards, ()),
         "prices": moved[:MOVED],
+        "costs_changed": _differing(costs(before), costs(after), ("low", "value", "high")),
         "rates": _rates(before, after),
     }  # fmt: skip
 
@@ -168,7 +172,9 @@ def _rates(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str
 
 def outdates(changes: Mapping[str, Any], currency: str) -> bool:
     """Whether a study in `currency` would answer otherwise for what changed in its market."""
-    counted = ("offers_gone", "offers_come", "offers_moved", "servers_changed", "figures_changed")
+    counted = (
+        "offers_gone", "offers_come", "offers_moved", "servers_changed", "figures_changed", "costs_changed",
+    )  # fmt: skip
     return any(changes[name] for name in counted) or any(
         currency in (row["base"], row["quote"])
         and abs(change(row["before"], row["after"]) or 0.0) >= RATE_MOVES

@@ -7,7 +7,7 @@ to the cent.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,7 @@ def rented(
     )
     cost[finite] = priced.total
     if data is not None:
-        cost[finite] += data.amounts(held_hours(ways, way, hours)[finite])
+        cost[finite] += data.amounts(held_hours(ways, way, hours)[finite], offer[finite])
     nothing = np.full(way.size, -1, dtype=np.int64)
     return Candidates(
         way, offer, nothing, nothing, nothing, nothing, cost, cost, hours, seconds, instances
@@ -182,9 +182,15 @@ def owned_cost(
     return Owned(found.case, found.capital, found.total, found.resale, share, cost)
 
 
-@cache
 def case_of(platform: Platform, servers: int, tax: PurchaseTax | None) -> OwnershipCase:
     """Owning so many of the servers, at their price before tax, taxed as the organisation is."""
+    return _case(platform, servers, tax, defaults.stamp())
+
+
+@lru_cache(maxsize=4096)
+def _case(
+    platform: Platform, servers: int, tax: PurchaseTax | None, _defaults: str
+) -> OwnershipCase:
     server = platform.server
     if tax is not None and platform.tax_included:
         net = Money(server.price.amount / (1 + exact.to_decimal(tax.rate)), server.price.currency)

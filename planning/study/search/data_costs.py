@@ -1,12 +1,13 @@
 """What rented training pays beside its hours: data set and checkpoints stored, data read, weights moved out.
 
-Prices are the cost defaults (no offer states them); what was not told is assumed and said on every plan. The data set
-is read in each epoch over the line of the object store, or once into a local cache that is paid for the time: whichever
+Prices are those of the cloud (``data_prices``); what was not told is assumed and said on every plan. The data set is
+read in each epoch over the line of the object store, or once into a local cache that is paid for the time: whichever
 costs less is taken, and what the other would cost is told.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +15,15 @@ import numpy as np
 from core.errors import InputError
 from core.messages import Message, msg
 from core.money import Money, minor_digits, total
-from planning.economics import defaults, exact
 from planning.economics.pricing import round_half_up
-from planning.economics.types import HOURS_PER_MONTH, CostLine
+from planning.economics.types import HOURS_PER_MONTH, CostLine, Offer
 from planning.economics.unit_costs import DataPrices, DataUse, data_lines
 from planning.estimators.architecture import total_parameters
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
+from planning.study.search.data_prices import CLOUDS, CloudData, cloud_data, price_list
 from planning.study.search.snapshot import Snapshot
-from planning.study.search.ways import Floats
+from planning.study.search.ways import Floats, Ints
 from planning.study.workloads import TRAINING, Kind
 
 GB = 1e9
@@ -34,14 +35,19 @@ KEPT = 2  # checkpoints at a time
 
 @dataclass(frozen=True, slots=True)
 class DataCosts:
-    """What is stored and moved, and at which prices, in the study's currency."""
+    """What is stored and moved, and at which prices of which offers, in the study's currency."""
 
     use: DataUse  # of one month, read without a cache
-    prices: DataPrices
+    lists: tuple[CloudData, ...]
+    list_of: Ints  # of each offer of the market its price list
     currency: str
     notes: tuple[Message, ...]
 
-    def _of(self, hours: float, *, cached: bool) -> tuple[CostLine, ...]:
+    def said(self, offer: int) -> tuple[Message, ...]:
+        """What is counted with for the data at an offer."""
+        return (*self.notes, self.lists[int(self.list_of[offer])].note)
+
+    def _of(self, prices: DataPrices, hours: float, *, cached: bool) -> tuple[CostLine, ...]:
         use = DataUse(
             stored_gb=self.use.stored_gb,
             months=hours / HOURS_PER_MONTH,
@@ -51,11 +57,12 @@ class DataCosts:
             epochs=self.use.epochs,
             cached=cached,
         )
-        return data_lines(use, self.prices, self.currency)
+        return data_lines(use, prices, self.currency)
 
-    def lines(self, hours: float) -> tuple[tuple[CostLine, ...], Message | None]:
-        """Exact lines of a run of `hours`, and what the other way to read the data would cost."""
-        read, kept = self._of(hours, cached=False), self._of(hours, cached=True)
+    def lines(self, hours: float, offer: int) -> tuple[tuple[CostLine, ...], Message | None]:
+        """Exact lines of a run of `hours` at an offer, and what the other way to read the data would cost."""
+        prices = self.lists[int(self.list_of[offer])].prices
+        read, kept = (self._of(prices, hours, cached=cached) for cached in (False, True))
         cost_read, cost_kept = (
             total((one.amount for one in lines), self.currency) for lines in (read, kept)
         )
@@ -71,11 +78,23 @@ class DataCosts:
             other=cost_kept.about(), this=cost_read.about(),
         )  # fmt: skip
 
-    def amounts(self, hours: Floats) -> Floats:
+    def amounts(self, hours: Floats, offers: Ints) -> Floats:
         """The same totals as floats, rounded line by line. Shape of `hours`"""
+        found = np.empty(hours.shape)
+        which = self.list_of[offers]
+        for number, one in enumerate(self.lists):
+            own = which == number
+            if own.any():
+                found[own] = self._amounts(one.prices, hours[own])
+        return found
+
+    def _amounts(self, prices: DataPrices, hours: Floats) -> Floats:
         digits = minor_digits(self.currency)
         months = np.asarray(hours, dtype=np.float64) / HOURS_PER_MONTH
-        prices = self.prices
+        moved = total(
+            (x.amount for x in self._of(prices, 0.0, cached=False) if x.name == "egress"),
+            self.currency,
+        )  # in tiers: exact, and the same however long the run is
 
         def line(quantity: Floats | float, price: Money | None) -> Floats:
             each = 0.0 if price is None else float(price.amount)
@@ -86,7 +105,7 @@ class DataCosts:
         common = (
             line(use.stored_gb * months, prices.storage_gb_month)
             + line(use.snapshots_gb * months, prices.snapshot_gb_month)
-            + line(use.egress_gb, prices.egress_gb)
+            + float(moved.amount)
         )
         read = line(use.dataset_gb * use.epochs, prices.read_gb)
         if use.epochs <= 1:
@@ -100,9 +119,13 @@ class DataCosts:
 
 
 def data_costs(
-    request: StudyRequest, known: KnownModel | None, snapshot: Snapshot, currency: str
+    request: StudyRequest,
+    known: KnownModel | None,
+    snapshot: Snapshot,
+    currency: str,
+    offers: Sequence[Offer] = (),
 ) -> tuple[DataCosts | None, list[Message]]:
-    """The data of a training run; None, with the reason, where it is not known or cannot be priced."""
+    """The data of a training run at each of `offers`; None, with the reason, where it is not known or has no price."""
     if request.kind not in TRAINING or known is None:
         return None, []
     told = {**request.workload, **request.options}
@@ -115,8 +138,11 @@ def data_costs(
                 "The size of the data set was not told: storing and reading it is in no plan's cost"
             )
         ]
+    named = [(price_list(offer), offer.provider) for offer in offers]
+    named = [(name, "" if name in CLOUDS else provider) for name, provider in named]
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(named))}
     try:
-        prices = _prices(snapshot, currency)
+        lists = tuple(cloud_data(*one, snapshot, currency) for one in numbers)
     except InputError as error:
         return None, [error.message]
     parameters = total_parameters(known.architecture)
@@ -130,11 +156,12 @@ def data_costs(
     )
     notes.append(
         msg(
-            "Data at default prices: %(gb)s GB read %(epochs)s times, %(kept)s checkpoints kept, weights moved once",
+            "Data: %(gb)s GB read %(epochs)s times, %(kept)s checkpoints kept, weights moved out once",
             gb=_short(use.dataset_gb), epochs=round(epochs, 2), kept=0 if adapters else KEPT,
         )
     )  # fmt: skip
-    return DataCosts(use, prices, currency, tuple(notes)), []
+    list_of = np.array([numbers[one] for one in named], dtype=np.int64)
+    return DataCosts(use, lists, list_of, currency, tuple(notes)), []
 
 
 def _size(
@@ -151,25 +178,6 @@ def _size(
         msg("The size of the data set was not told: %(bytes)s bytes a token are taken", bytes=round(TOKEN_BYTES))
     )  # fmt: skip
     return TOKEN_BYTES * float(str(told["tokens"])) / epochs
-
-
-def _prices(snapshot: Snapshot, currency: str) -> DataPrices:
-    """The defaults in the study's currency. Raises InputError without a rate."""
-    code = "CNY" if currency == "CNY" else "USD"
-
-    def price(name: str, own: str) -> Money:
-        return snapshot.table.unit_price(
-            Money(exact.to_decimal(defaults.value(name)), own), currency
-        )
-
-    hot = price(f"storage_hot.{code.lower()}_per_gb_month", code)
-    return DataPrices(
-        storage_gb_month=hot,
-        snapshot_gb_month=hot,
-        egress_gb=price(f"egress.{code.lower()}_per_gb", code),
-        read_gb=price("inter_region.usd_per_gb", "USD"),
-        cache_gb_month=hot,
-    )
 
 
 def _short(value: float) -> float:

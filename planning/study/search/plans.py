@@ -86,8 +86,10 @@ def _data(world: World, i: int) -> tuple[tuple[CostLine, ...], tuple[Message, ..
         return (), ()
     c = world.candidates
     way = int(c.way[i])
-    lines, other = world.data.lines(max(float(world.ways.span_hours[way]), float(c.hours[i])))
-    return lines, (*world.data.notes, *(() if other is None else (other,)))
+    offer = int(c.offer[i])
+    held = max(float(world.ways.span_hours[way]), float(c.hours[i]))
+    lines, other = world.data.lines(held, offer)
+    return lines, (*world.data.said(offer), *(() if other is None else (other,)))
 
 
 def _bought(world: World, i: int, cards: int, hours: float) -> Bill:

@@ -91,7 +91,7 @@ def regrets(world: World, plans: Ints, *, seed: int, paths: int = PATHS) -> Regr
 
 
 def _range(name: str) -> Range:
-    known = defaults.DEFAULTS[name]
+    known = defaults.known(name)
     return Range(known.low, known.value, known.high)
 
 

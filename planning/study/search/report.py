@@ -281,10 +281,10 @@ def _inputs(world: World, i: int, constants: str) -> list[dict[str, str]]:
         rows.append(
             {"name": "price", "version": platform.as_of.isoformat(), "source": platform.source}
         )
-        rows.append({"name": "economics", "version": defaults.VERSION, "source": ""})
+        rows.append({"name": "economics", "version": defaults.stamp(), "source": ""})
     else:
         rows.append({"name": "stock", "version": snapshot.on.isoformat(), "source": ""})
-        rows.append({"name": "economics", "version": defaults.VERSION, "source": ""})
+        rows.append({"name": "economics", "version": defaults.stamp(), "source": ""})
     if price_currency != world.currency:
         rate = snapshot.table.find(price_currency, world.currency)
         rows.append(

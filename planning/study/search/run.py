@@ -86,6 +86,19 @@ def run_study(
     InputError
         If the request itself is out of range. What cannot be priced or does not fit is not an error: it is named.
     """
+    with defaults.corrected(snapshot.costs):
+        return _run(request, known, snapshot, setting, progress, snapshot_hash, first)
+
+
+def _run(
+    request: StudyRequest,
+    known: KnownModel | None,
+    snapshot: Snapshot,
+    setting: Setting,
+    progress: Progress,
+    snapshot_hash: str | None,
+    first: Callable[[dict[str, Any]], None] | None,
+) -> dict[str, Any]:
     progress(5, STAGES["candidates"])
     accelerators, refused = allowed_accelerators(request, snapshot)
     sold = market(
@@ -98,7 +111,7 @@ def run_study(
         found.ways, accelerators, snapshot, setting.currency, utilisation=setting.owned_utilisation,
         tax=setting.tax,
     )  # fmt: skip
-    data, data_notes = data_costs(request, known, snapshot, setting.currency)
+    data, data_notes = data_costs(request, known, snapshot, setting.currency, sold.offers)
     hired = rented(request, found.ways, accelerators, sold, data)
     blends, mixes = mixed(request, found.ways, hired, sold, snapshot, setting.currency)
     candidates = join(
@@ -220,7 +233,8 @@ def _result(
             for r in snapshot.rates
             if world.currency in (r.base, r.quote)
         ],
-        "constants": {"estimator": found.constants_version, "economics": defaults.VERSION},
+        "constants": {"estimator": found.constants_version, "economics": defaults.stamp()},
+        "costs": [_cost_json(row) for row in snapshot.costs],
         "seed": setting.seed,
         "counts": {
             "accelerators": len(world.accelerators),
@@ -251,6 +265,17 @@ def _result(
         "exclusions": [exclusion_json(one) for one in excluded],
         "unpriced": [{"subject": one.subject, "reason": one.reason.to_json()} for one in unpriced],
         "notes": [note.to_json() for note in notes],
+    }  # fmt: skip
+
+
+def _cost_json(row: defaults.Default | defaults.Curve) -> dict[str, Any]:
+    """A corrected cost default beside what the product ships."""
+    series = isinstance(row, defaults.Curve)
+    shipped = (defaults.CURVES if series else defaults.DEFAULTS)[row.name].value  # type: ignore[index]
+    return {
+        "name": row.name, "unit": row.unit, "source": row.source, "as_of": row.as_of,
+        "value": list(row.value) if isinstance(row.value, tuple) else row.value,
+        "shipped": list(shipped) if isinstance(shipped, tuple) else shipped,
     }  # fmt: skip
 
 

@@ -71,6 +71,10 @@ def _result() -> dict[str, Any]:
     balance = {
         "key": _TEXT, "compute": _SHARE, "memory": _SHARE, "bandwidth": _SHARE, "idle": _TEXTS,
     }  # fmt: skip
+    figure: dict[str, Any] = {"anyOf": [_NUMBER, _list(_NUMBER)]}
+    cost = {
+        "name": _TEXT, "unit": _TEXT, "source": _TEXT, "as_of": _TEXT, "value": figure, "shipped": figure,
+    }  # fmt: skip
     return _object(
         {
             "schema": {"const": SCHEMA},
@@ -82,6 +86,7 @@ def _result() -> dict[str, Any]:
             "catalogue": _object(catalogue),
             "rates": _list(_object(rate)),
             "constants": _object({"estimator": _TEXT, "economics": _TEXT}),
+            "costs": _list(_object(cost)),
             "seed": {"type": "integer"},
             "counts": _object(dict.fromkeys(counts, _WHOLE)),
             "plans": _list({"$ref": "#/$defs/plan"}),

@@ -15,6 +15,7 @@ from typing import Any
 
 from core.messages import Message
 from core.money import ExchangeRate, Money
+from planning.economics.defaults import Curve, Default
 from planning.economics.exchange import RateTable
 from planning.economics.types import BillingUnit, Offer, PaymentMode, ServerPlatform, Site
 from planning.estimators.types import Accelerator
@@ -77,6 +78,7 @@ class Snapshot:
     as_of: date | None = None  # the newest price in it
     origin: str = "database"  # or "shipped"
     rooms: tuple[Room, ...] = ()
+    costs: tuple[Default | Curve, ...] = ()  # cost defaults that the organisation corrected
 
     @property
     def table(self) -> RateTable:
@@ -99,6 +101,7 @@ class Snapshot:
             "stock": [[s.accelerator, s.cards, s.free, s.name] for s in self.stock],
             "unpriced": [[u.subject, u.reason.to_json()] for u in self.unpriced],
             "rooms": [_room_json(room) for room in self.rooms],
+            "costs": [_cost_json(row) for row in self.costs],
             "export_notes": None if self.export_notes is None else dict(self.export_notes),
         }
 
@@ -197,6 +200,21 @@ def _room(row: Mapping[str, Any]) -> Room:
     return Room(Site(**row["site"]), row["pue"], charge, tariff)
 
 
+def _cost_json(row: Default | Curve) -> dict[str, Any]:
+    series = {name: getattr(row, name) for name in ("low", "value", "high")}
+    return asdict(row) | {
+        name: list(figure) if isinstance(figure, tuple) else figure
+        for name, figure in series.items()
+    }
+
+
+def cost_from_json(row: Mapping[str, Any]) -> Default | Curve:
+    """A cost default as a snapshot holds it: a number, or a series."""
+    if isinstance(row["value"], list):
+        return Curve(**row | {name: tuple(row[name]) for name in ("low", "value", "high")})
+    return Default(**row)
+
+
 def snapshot_from_json(data: Mapping[str, Any]) -> Snapshot:
     """The snapshot that :meth:`Snapshot.to_json` wrote."""
     if data.get("schema") != SNAPSHOT:
@@ -215,6 +233,7 @@ def snapshot_from_json(data: Mapping[str, Any]) -> Snapshot:
             Unpriced(name, Message.from_json(reason)) for name, reason in data["unpriced"]
         ),
         rooms=tuple(_room(row) for row in data.get("rooms", ())),
+        costs=tuple(cost_from_json(row) for row in data.get("costs", ())),
         export_notes=data["export_notes"],
         as_of=date.fromisoformat(data["as_of"]) if data["as_of"] else None,
         origin=data["origin"],

@@ -10,6 +10,7 @@ import numpy as np
 
 from core.errors import InputError
 from core.messages import msg
+from planning.economics import defaults
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest, parse_request, request_json
 from planning.study.search.choice import World, choose
@@ -112,12 +113,23 @@ def what_if(
     changes: Changes,
 ) -> dict[str, Any]:
     """The cheapest and the fastest plan, and reuse, rent and buy side by side, as JSON values."""
+    with defaults.corrected(snapshot.costs):
+        return _what_if(request, known, snapshot, setting, changes)
+
+
+def _what_if(
+    request: StudyRequest,
+    known: KnownModel | None,
+    snapshot: Snapshot,
+    setting: Setting,
+    changes: Changes,
+) -> dict[str, Any]:
     asked = changed(request, changes)
     accelerators = snapshot.accelerators
     sold = market(asked, snapshot, accelerators, currency=setting.currency, country=setting.country)
     priced = frozenset(accelerator.slug for accelerator in accelerators)
     found = ways_of(asked, known, accelerators, priced)
-    data, _notes = data_costs(asked, known, snapshot, setting.currency)
+    data, _notes = data_costs(asked, known, snapshot, setting.currency, sold.offers)
     hired = rented(asked, found.ways, accelerators, sold, data)
     blends, mixes = mixed(
         asked, found.ways, hired, sold, snapshot, setting.currency, price_factor=changes.price

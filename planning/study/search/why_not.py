@@ -184,7 +184,9 @@ def _dearer(world: World, choice: Choice, i: int) -> tuple[Message, Message | No
     # every line of a bill is in proportion to the price, but for those of the data
     data = 0.0
     if world.data is not None:
-        data = float(world.data.amounts(held_hours(world.ways, c.way, c.hours)[[i]])[0])
+        data = float(
+            world.data.amounts(held_hours(world.ways, c.way, c.hours)[[i]], c.offer[[i]])[0]
+        )
     share = (float(c.cost[winner]) - data) / (float(c.cost[i]) - data)
     if share <= 0:
         return reason, None

