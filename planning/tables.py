@@ -21,6 +21,7 @@ from planning.models.plans import PaymentChoice
 from planning.models.requests import LatencyClass, Residence
 from planning.selectors.approvals import Difference
 from planning.selectors.budgets import Balance
+from planning.study.load_series import hours_of, peak_over_mean, requests_per_day
 from planning.study_tables import tax_rate
 
 _DECLARED: dict[
@@ -86,6 +87,12 @@ def _workload_value(field: workloads.Field, shown: Any) -> str:
         return percent(shown, 1)
     if field.type == "config":
         return gettext("As pasted")
+    if field.type == "series":
+        return gettext("%(hours)s hours from %(day)s, busiest hour %(peak)s times the mean") % {
+            "hours": number_format(hours_of(shown), force_grouping=True),
+            "day": date_format(date.fromisoformat(shown["start"][:10])),
+            "peak": significant(peak_over_mean(shown)),
+        }
     if isinstance(shown, int | float) and field.unit:
         if abs(shown) >= 1e5 or field.unit == "B":
             return quantity(shown, field.unit)
@@ -93,6 +100,19 @@ def _workload_value(field: workloads.Field, shown: Any) -> str:
     if isinstance(shown, int | float):
         return number_format(shown, force_grouping=True)
     return str(shown)
+
+
+def load_facts(series: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """An hourly load as facts: how long, from when, how sharp, from which file."""
+    mean = requests_per_day(series)
+    return [
+        (gettext("Hours"), number_format(hours_of(series), force_grouping=True)),
+        (gettext("From"), f"{series['start'][:16].replace('T', ' ')} {series['zone']}".strip()),
+        (gettext("Busiest hour over the mean"), significant(peak_over_mean(series))),
+        (gettext("Unit"), series["unit"] or gettext("not told")),
+        *([] if mean is None else [(gettext("Requests per day"), number_format(round(mean), force_grouping=True))]),
+        (gettext("File"), series["source"] or "–"),
+    ]  # fmt: skip
 
 
 def revision_facts(revision: RequestRevision) -> list[tuple[str, str]]:

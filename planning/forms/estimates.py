@@ -46,6 +46,7 @@ def shown_fields(kind: Kind) -> dict[str, Field]:
     """The declarations that the page asks for a kind, by name."""
     fields = request_fields(kind)
     hidden = {field.name for field in (*CONSTRAINTS, *INTERRUPTIBLE)} - USED_CONSTRAINTS
+    hidden |= {name for name, field in fields.items() if field.type == "series"}
     if kind not in TRAINING:
         hidden.add("duration_days")
     return {name: field for name, field in fields.items() if name not in hidden}

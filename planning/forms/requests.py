@@ -113,7 +113,17 @@ class RequestForm(forms.Form):
         revision: RequestRevision | None = None,
     ) -> None:
         self.kind = kind
-        self.declared = workloads.FIELDS[kind]
+        self.declared = tuple(f for f in workloads.FIELDS[kind] if f.type != "series")
+        # What comes from a file has a page of its own and stays as it is.
+        self.kept = (
+            {}
+            if revision is None
+            else {
+                f.name: revision.workload[f.name]
+                for f in workloads.FIELDS[kind]
+                if f.type == "series" and f.name in revision.workload
+            }
+        )
         super().__init__(data, initial=_initial(revision) if revision else None)
         for field in self.declared:
             self.fields[field.name] = _form_field(field)
@@ -149,7 +159,7 @@ class RequestForm(forms.Form):
             field.name: self.data.get(self.add_prefix(field.name), "")
             for field in self.declared
             if str(self.data.get(self.add_prefix(field.name), "")).strip()
-        }
+        } | self.kept
         self.clean_workload, errors = workloads.problems(self.kind, self.workload)
         self.terms = self._terms(data)
         _checked, more = check_terms(self.kind, self.terms)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from planning.views import bulk, discussion, templates
+from planning.views import bulk, discussion, load_series, templates
 
 pages = [
     path("requests/<int:pk>/comments/", discussion.comment_add, name="comment-add"),
@@ -14,6 +14,7 @@ pages = [
         discussion.file_remove,
         name="request-file-remove",
     ),
+    path("requests/<int:pk>/load/", load_series.load_series_page, name="load-series"),
     path("requests/<int:pk>/split/", templates.request_split, name="request-split"),
     path("requests/merge/", templates.request_merge, name="request-merge"),
     path("requests/<int:pk>/template/", templates.template_save, name="template-save"),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from planning.api import bulk, discussion, templates
+from planning.api import bulk, discussion, load_series, templates
 
 api = [
     path(
@@ -16,6 +16,11 @@ api = [
         "requests/<int:pk>/files/<int:file>/",
         discussion.FileRead.as_view(),
         name="api-request-file",
+    ),
+    path(
+        "requests/<int:pk>/load-series/",
+        load_series.LoadSeriesView.as_view(),
+        name="api-load-series",
     ),
     path("requests/<int:pk>/split/", templates.RequestSplit.as_view(), name="api-request-split"),
     path("requests/merge/", templates.RequestMerge.as_view(), name="api-request-merge"),

@@ -32,7 +32,10 @@ ACCEPTED = frozenset({TEXT, "application/zip"})
 HEAD = ("team", "kind", "title")
 TERMS = tuple(name for name in RequestRevision.CONTENT if name != "workload")
 WORKLOAD = tuple(
-    dict.fromkeys(field.name for fields in FIELDS.values() for field in fields if field.type != "config")
+    dict.fromkeys(
+        field.name for fields in FIELDS.values() for field in fields
+        if field.type not in ("config", "series")
+    )
 )  # fmt: skip
 # An export of the list has these too; they say what was and are not read.
 IGNORED = ("reference", "status", "requester", "revision", "plan", "amount", "currency")

@@ -17,6 +17,7 @@ from typing import Any
 
 from core.errors import DomainError, InputError
 from core.messages import Message, msg
+from planning.study.load_series import check_series
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Field:
     """One value of a request.
 
     `type`: count (whole), number, share (0.2 = 20 %), choice, text, texts (one or several), config (JSON), flag, date,
-    amount (exact decimal).
+    amount (exact decimal), series (hourly load, from a file).
     """
 
     name: str
@@ -225,12 +226,17 @@ def _amount(field: Field, value: object) -> Decimal:
     return amount
 
 
+def _series(_field: Field, value: object) -> dict[str, Any]:
+    return check_series(value)
+
+
 _READERS: dict[str, Callable[[Field, object], Any]] = {
     "config": _config,
     "texts": _texts,
     "flag": _flag,
     "date": _date,
     "amount": _amount,
+    "series": _series,
 }
 
 

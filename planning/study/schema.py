@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planning.study.fields import Field
+from planning.study.load_series import LEAST_HOURS, MOST_HOURS
 from planning.study.options import request_fields
 from planning.study.request import SCHEMA
 from planning.study.workloads import NEEDS_MODEL, Kind
@@ -88,6 +89,23 @@ def _field(field: Field) -> dict[str, Any]:
         return shape | {"type": ["boolean", "string", "null"]}
     if field.type == "texts":
         return shape | {"type": ["string", "array", "null"], "items": _TEXT}
+    if field.type == "series":
+        return shape | {
+            "anyOf": [
+                {"type": "string", "description": "CSV: time,value[,unit], times with their offset"},
+                {
+                    "type": "object",
+                    "properties": {
+                        "start": {"type": "string", "format": "date-time"}, "zone": _TEXT, "unit": _TEXT,
+                        "source": _TEXT,
+                        "values": {"type": "array", "items": {"type": "number", "minimum": 0},
+                                   "minItems": LEAST_HOURS, "maxItems": MOST_HOURS},
+                    },
+                    "required": ["start", "values"],
+                    "additionalProperties": False,
+                },
+            ]
+        }  # fmt: skip
     if field.type == "config":
         return shape | {"type": ["object", "string", "null"]}
     if field.type == "amount":

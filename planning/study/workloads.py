@@ -14,6 +14,7 @@ from typing import Any
 from core.errors import InputError
 from core.messages import msg
 from planning.study.fields import Field, WorkloadErrors, check_value, is_empty
+from planning.study.load_series import peak_over_mean
 
 
 class Kind(StrEnum):
@@ -122,6 +123,10 @@ LOAD_SHAPE = Field(
     "load_shape", msg("Load over the week"), "choice", choices=SHAPES,
     help=msg("For the split into reserved and on demand. Empty: office hours."),
 )  # fmt: skip
+LOAD_SERIES = Field(
+    "load_series", msg("Load by the hour, from a file"), "series",
+    help=msg("Measured hours in place of a usual week and its peak, for the split into reserved, on demand and spot."),
+)  # fmt: skip
 STOPPABLE = Field(
     "stoppable_share", msg("Share above the base that may be stopped"), "share", minimum=0, maximum=1,
     help=msg("Work on the same cards that may be stopped and sent again (batch jobs): it may go to spot."),
@@ -179,12 +184,12 @@ FIELDS: dict[str, tuple[Field, ...]] = {
     ),
     Kind.ONLINE_INFERENCE: (
         MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION, REQUESTS, PEAK, INPUT_TOKENS, OUTPUT_TOKENS, GROWTH, LOAD_SHAPE,
-        STOPPABLE,
+        LOAD_SERIES, STOPPABLE,
     ),
     Kind.BATCH_INFERENCE: (
         MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION, ITEMS, INPUT_TOKENS, OUTPUT_TOKENS, WINDOW, RUNS,
     ),
-    Kind.ONLINE_SAMPLES: (*_SAMPLE_MODEL, REQUESTS, PEAK, GROWTH, LOAD_SHAPE, STOPPABLE),
+    Kind.ONLINE_SAMPLES: (*_SAMPLE_MODEL, REQUESTS, PEAK, GROWTH, LOAD_SHAPE, LOAD_SERIES, STOPPABLE),
     Kind.BATCH_SAMPLES: (*_SAMPLE_MODEL, ITEMS, WINDOW, RUNS),
     Kind.GPU_HOURS: (
         Field("gpu_hours", msg("GPU hours"), "number", "GPU·h", required=True, minimum=0.1, maximum=1e9),
@@ -253,7 +258,26 @@ def problems(
             errors.append(error)
     if kind in NEEDS_MODEL:
         errors += _model_problems(data, model_given)
+    errors += _load_problems(clean)
     return clean, errors
+
+
+def _load_problems(clean: Mapping[str, Any]) -> list[InputError]:
+    """A peak that is told lower than the busiest hour of the file would size the service too small."""
+    series, told = clean.get("load_series"), clean.get("peak_factor")
+    if series is None or told is None:
+        return []
+    measured = peak_over_mean(series)
+    if told >= round(measured, 2):
+        return []
+    return [
+        InputError(
+            "peak_factor",
+            msg("The busiest hour of the file is %(measured)s times its mean; peak over mean says %(told)s",
+                measured=round(measured, 2), told=told),
+            value=told, limit=round(measured, 2),
+        )
+    ]  # fmt: skip
 
 
 def _model_problems(data: Mapping[str, Any], model_given: bool) -> list[InputError]:

@@ -58,6 +58,7 @@ from planning.services.allocations import BOOKABLE
 from planning.services.imports import may_import
 from planning.services.ledger import policy_in_force
 from planning.states import RequestStatus, StepStatus
+from planning.study.workloads import ONLINE
 from planning.workloads import Kind, WorkloadErrors
 
 PAGE = 50
@@ -171,6 +172,7 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
         "studies": revision.studies.light().select_related("job"),
         "may_study": policies.can_study(user, found),
         "may_edit": policies.can(user, "edit", found),
+        "has_load_page": found.kind in ONLINE,
         "may_choose": policies.can(user, "choose_plan", found),
         "may_copy": policies.can_copy(user, found),
         "use": use,

@@ -7,6 +7,7 @@ the newsvendor optimum of ``economics.funnel`` over every hour of the service; c
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from core.money import Money
 from planning.economics import defaults, exact, funnel, load_shape
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_MONTH, Offer, PaymentMode
+from planning.study import load_series
 from planning.study.request import StudyRequest
 from planning.study.search.costs import Candidates, none
 from planning.study.search.market import Market
@@ -29,6 +31,7 @@ TRIED = 16  # accelerators, those that cost least in one mode
 LONGEST = 3 * 8760  # hours that a mix looks ahead
 RESTART_HOURS = 10 / 3600  # a stoppable request is sent again
 USUAL_SHAPE = "office"
+DIFFERS = 0.1  # share by which requests a day of the file and of the request may differ unsaid
 TERMS = (PaymentMode.RESERVED_1Y, PaymentMode.RESERVED_3Y)
 
 
@@ -123,13 +126,13 @@ def _demand(request: StudyRequest, ways: Ways, way: int, lot: int, hours: int) -
     """Cards wanted in each hour, in whole instances, and how many of them may be stopped."""
     layout = ways.layout[way]
     replicas, each = int(layout["replicas"]), int(layout["accelerators_per_replica"])
-    shape, _told = shape_of(request)
-    load = load_shape.course(
-        shape,
-        float(request.workload["peak_factor"]),
-        hours,
-        float(request.workload["growth_per_month"]),
-    )
+    growth = float(request.workload["growth_per_month"])
+    series = request.workload.get("load_series")
+    if series is None:
+        shape, _told = shape_of(request)
+        load = load_shape.course(shape, float(request.workload["peak_factor"]), hours, growth)
+    else:
+        load = load_series.course(series, hours, growth)
     cards = np.maximum(np.ceil(np.round(load * replicas, 9)), 1.0) * each
     whole: Floats = np.ceil(cards / lot) * lot
     share = float(request.workload.get("stoppable_share") or 0.0)
@@ -246,7 +249,10 @@ def notes(request: StudyRequest, mix: Mix) -> list[Message]:
             msg("Spot carries %(hours)s card-hours of what may be stopped", hours=round(split.spot_card_hours))
         )  # fmt: skip
     _shape, known = shape_of(request)
-    if not known:
+    series = request.workload.get("load_series")
+    if series is not None:
+        told += _series_words(request, series)
+    elif not known:
         told.append(
             msg(
                 "No load over the week was told: office hours are taken, %(peak)s times the mean at the peak",
@@ -257,6 +263,25 @@ def notes(request: StudyRequest, mix: Mix) -> list[Message]:
         msg("The service follows the load by the hour: replicas start and stop by themselves")
     )
     return told
+
+
+def _series_words(request: StudyRequest, series: Mapping[str, Any]) -> list[Message]:
+    """Whose hours the split follows, and where the file and the request differ in how much there is."""
+    found = [
+        msg(
+            "The split follows %(hours)s hours of load from a file (from %(day)s; busiest %(peak)s times the mean)",
+            hours=load_series.hours_of(series), day=str(series["start"])[:10],
+            peak=round(load_series.peak_over_mean(series), 2),
+        )
+    ]  # fmt: skip
+    measured = load_series.requests_per_day(series)
+    asked = float(request.workload["requests_per_day"])
+    if measured is not None and abs(measured / asked - 1.0) > DIFFERS:
+        found.append(
+            msg("By the file there are %(measured)s requests a day; the request says %(asked)s, and that sizes it",
+                measured=round(measured), asked=round(asked))
+        )  # fmt: skip
+    return found
 
 
 def _reserved_words(mix: Mix) -> list[Message]:
