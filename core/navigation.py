@@ -59,6 +59,7 @@ SECTIONS: tuple[Section, ...] = (
         (
             Entry(_("Requests"), "request-list", "request"),
             Entry(_("Quick estimate"), "quick-estimate", "estimate"),
+            Entry(_("Ceilings for spot"), "bids", "estimate"),
             Entry(_("Catalogue"), "catalog-home", "chip"),
             Entry(_("Capacity"), "capacity", "clock"),
             Entry(_("Budgets"), "budget-list", "budget"),

@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from planning.views import bulk, discussion, load_series, templates
+from planning.views import bids, bulk, discussion, load_series, templates
 
 pages = [
+    path("spot/ceilings/", bids.bid_page, name="bids"),
     path("requests/<int:pk>/comments/", discussion.comment_add, name="comment-add"),
     path("requests/<int:pk>/watch/", discussion.watch_set, name="request-watch"),
     path("requests/<int:pk>/files/", discussion.file_add, name="request-file-add"),

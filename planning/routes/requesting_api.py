@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from planning.api import bulk, discussion, load_series, templates
+from planning.api import bids, bulk, discussion, load_series, templates
 
 api = [
+    path("spot/ceilings/", bids.BidView.as_view(), name="api-bids"),
     path(
         "requests/<int:pk>/comments/",
         discussion.CommentList.as_view(),
