@@ -30,6 +30,7 @@ urlpatterns = [
         name="api-tco-correct",
     ),
     path("offer-prices/", prices.OfferPriceList.as_view(), name="api-offer-prices"),
+    path("leases/", prices.LeaseList.as_view(), name="api-leases"),
     path("hardware-prices/", prices.HardwarePriceList.as_view(), name="api-hardware-prices"),
     path("exchange-rates/", prices.RateList.as_view(), name="api-exchange-rates"),
     path("price-imports/", prices.PriceImportStart.as_view(), name="api-price-imports"),

@@ -19,6 +19,7 @@ class CatalogConfig(AppConfig):
                 "tco_default.corrected": _("Cost default replaced"),
                 "tco_default.revised": _("Cost default updated with the product"),
                 "price.added": _("Price added"),
+                "lease.added": _("Lease added"),
                 "price_import.started": _("Price file uploaded"),
                 "price_import.applied": _("Prices imported"),
                 "price_import.discarded": _("Price file put aside"),

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from catalog.models import (
     Accelerator,
     CloudOffer,
+    LeaseOffer,
     ModelArchitecture,
     OfferPrice,
     PriceRecord,
@@ -177,6 +178,17 @@ class TcoFilter(django_filters.FilterSet):
     class Meta:
         model = TcoDefault
         fields: list[str] = []
+
+
+class LeaseFilter(django_filters.FilterSet):
+    lessor = django_filters.CharFilter(label=_("Lessor"), lookup_expr="icontains")
+    platform = django_filters.CharFilter(
+        label=_("Server platform"), field_name="platform__name", lookup_expr="icontains"
+    )
+
+    class Meta:
+        model = LeaseOffer
+        fields = ["lessor", "platform"]
 
 
 class HardwarePriceFilter(django_filters.FilterSet):

@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from catalog.display import DTYPES, INTEGER_DTYPES
-from catalog.models import Confidence, PriceImport
+from catalog.models import Confidence, PriceImport, ServerPlatform
 from core.imports import ENCODINGS
 from core.models import CURRENCY_CHOICES
 
@@ -183,6 +183,39 @@ class TcoCorrectionForm(CorrectionForm):
             for name in ("low", "value", "high")
             if name in self.changed_data
         }
+
+
+class LeaseForm(forms.Form):
+    """What a lessor asks for one server."""
+
+    platform = forms.ModelChoiceField(
+        ServerPlatform.objects.all(), to_field_name="slug", label=_("Server platform")
+    )
+    lessor = forms.CharField(label=_("Lessor"), max_length=120)
+    monthly = forms.DecimalField(
+        label=_("Rate of a server and month"), max_digits=18, decimal_places=2, help_text=_("Before tax.")
+    )  # fmt: skip
+    currency = forms.ChoiceField(label=_("Currency"), choices=CURRENCY_CHOICES)
+    term_months = forms.IntegerField(label=_("Term in months"))
+    deposit = forms.DecimalField(
+        label=_("Deposit of a server"), required=False, max_digits=18, decimal_places=2,
+        help_text=_("Comes back at the end. Empty: not quoted."),
+    )  # fmt: skip
+    buyout = forms.DecimalField(
+        label=_("Price to keep a server"), required=False, max_digits=18, decimal_places=2,
+        help_text=_("At the end of the term. Empty: not quoted."),
+    )  # fmt: skip
+    as_of = forms.DateField(label=_("As of"), widget=forms.DateInput(attrs={"type": "date"}))
+    valid_until = forms.DateField(
+        label=_("Valid until (last day)"), required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )  # fmt: skip
+    source = forms.CharField(
+        label=_("Source"), max_length=400, help_text=_("For example the number of the quotation.")
+    )
+
+    def quotation(self) -> dict[str, Any]:
+        """Keywords of the service."""
+        return {**self.cleaned_data, "platform": self.cleaned_data["platform"].slug}
 
 
 class RateForm(forms.Form):

@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Min, QuerySet
 
 from catalog.models import (
     Accelerator,
+    LeaseOffer,
     ModelArchitecture,
     OfferPrice,
     PriceRecord,
@@ -126,6 +127,11 @@ def price_history(accelerator: Accelerator) -> QuerySet[OfferPrice]:
 def hardware_prices() -> QuerySet[PriceRecord]:
     """Street prices of cards and platforms, newest first: one query."""
     return PriceRecord.objects.select_related("accelerator", "platform").order_by("-as_of", "-pk")
+
+
+def leases() -> QuerySet[LeaseOffer]:
+    """Quotations of lessors, newest first: one query."""
+    return LeaseOffer.objects.select_related("platform__accelerator").order_by("-as_of", "-pk")
 
 
 def platforms() -> QuerySet[ServerPlatform]:

@@ -305,6 +305,40 @@ HARDWARE = Listing(
 )  # fmt: skip
 
 
+LEASES = Listing(
+    "leases",
+    gettext_lazy("Leases"),
+    selectors.leases,
+    filters.LeaseFilter,
+    (
+        Shown(gettext_lazy("Lessor"), lambda row: row.lessor),
+        Shown(gettext_lazy("Server platform"), lambda row: link(row.platform)),
+        Shown(gettext_lazy("Server and month"), lambda row: _lease_money(row, row.monthly), "num"),
+        Shown(gettext_lazy("Months"), lambda row: str(row.term_months), "num"),
+        Shown(gettext_lazy("Deposit"), lambda row: _lease_money(row, row.deposit), "num"),
+        Shown(gettext_lazy("To keep it"), lambda row: _lease_money(row, row.buyout), "num"),
+        Shown(gettext_lazy("As of"), lambda row: row.dated),
+        Shown(gettext_lazy("Valid until"), lambda row: row.valid_until.isoformat() if row.valid_until else "–"),
+        Shown(gettext_lazy("Source"), lambda row: source_words(row.source), "wrap"),
+    ),
+    (
+        Column("lessor", lambda row: row.lessor),
+        Column("platform", lambda row: row.platform.slug),
+        Column("monthly", lambda row: row.monthly),
+        Column("term_months", lambda row: row.term_months),
+        Column("deposit", lambda row: row.deposit),
+        Column("buyout", lambda row: row.buyout),
+        Column("currency", lambda row: row.currency),
+        Column("valid_until", lambda row: row.valid_until),
+        *_provenance(lambda row: row),
+    ),
+)  # fmt: skip
+
+
+def _lease_money(row: Any, amount: Any) -> str:
+    return "–" if amount is None else display.span_of_money(amount, amount, row.currency)
+
+
 def _usual_power(row: Any) -> str | None:
     spec = row.current
     if spec.typical_power_low is None:
@@ -404,6 +438,7 @@ TABS = (
     ("model-list", MODELS.title),
     ("offer-list", OFFERS.title),
     ("hardware-price-list", HARDWARE.title),
+    ("lease-list", LEASES.title),
     ("platform-list", PLATFORMS.title),
     ("tco-list", TCO.title),
     ("rate-list", RATES.title),

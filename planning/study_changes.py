@@ -88,10 +88,12 @@ def market_moves(found: Mapping[str, Any] | None) -> dict[str, Any]:
         said(msg("%(n)s server prices changed", n=found["servers_changed"])),
         said(msg("%(n)s accelerators have other figures", n=found["figures_changed"])),
         said(msg("%(n)s cost defaults were corrected", n=found["costs_changed"])),
+        said(msg("%(n)s leases were quoted or ended", n=found["leases_changed"])),
     ]
     counts = (
         found["offers_moved"], found["offers_come"], found["offers_gone"], found["servers_changed"],
         found["figures_changed"], found["costs_changed"],
+        found["leases_changed"],
     )  # fmt: skip
     return {
         "text": " · ".join(text for text, n in zip(told, counts, strict=True) if n),

@@ -166,7 +166,8 @@ def plan_card(
     if plan["accuracy_loss"]:
         facts.append((_("Accuracy loss, up to"), percent(plan["accuracy_loss"], 2)))
     if plan["price"] is not None:
-        unit = _("server") if plan["kind"] == "purchase" else _("instance-hour")
+        units = {"purchase": _("server"), "lease": _("server and month")}
+        unit = units.get(plan["kind"], _("instance-hour"))
         facts.append(
             (
                 _("Price"),

@@ -15,9 +15,10 @@ from rest_framework.views import APIView
 
 from catalog import filters, selectors
 from catalog.api import serializers
-from catalog.models import OfferPrice, PriceImport, PriceRecord
+from catalog.models import LeaseOffer, OfferPrice, PriceImport, PriceRecord
 from catalog.policies import can_import_prices
 from catalog.services import prices
+from catalog.services.leases import add_lease
 from catalog.services.rates import add_rate
 from core.drf import idempotent, seen_version
 from core.http import api_user
@@ -85,6 +86,25 @@ class HardwarePriceList(ListAPIView[PriceRecord]):
             given.validated_data,
             serializers.HardwarePriceSerializer,
         )
+
+
+class LeaseList(ListAPIView[LeaseOffer]):
+    """Quotations of lessors, newest first; POST adds one (those who add prices)."""
+
+    serializer_class = serializers.LeaseSerializer
+    filterset_class = filters.LeaseFilter
+    queryset = LeaseOffer.objects.none()
+
+    def get_queryset(self) -> QuerySet[LeaseOffer]:
+        return selectors.leases()
+
+    @extend_schema(request=serializers.LeaseInput, responses={201: serializers.LeaseSerializer})
+    @idempotent
+    def post(self, request: Request) -> Response:
+        given = serializers.LeaseInput(data=request.data)
+        given.is_valid(raise_exception=True)
+        row = add_lease(by=api_user(request), **given.validated_data)
+        return Response(serializers.LeaseSerializer(row).data, status=201)
 
 
 def _added(request: Request, target: str, values: dict[str, Any], output: Any) -> Response:

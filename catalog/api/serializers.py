@@ -12,6 +12,7 @@ from catalog.models import (
     AcceleratorSpec,
     ArchitectureSpec,
     Confidence,
+    LeaseOffer,
     ModelArchitecture,
     OfferPrice,
     PlatformSpec,
@@ -199,6 +200,38 @@ class OfferPriceInput(serializers.Serializer[Any]):
     source_url = serializers.URLField(required=False)
     confidence = serializers.ChoiceField(choices=Confidence.choices, required=False)
     notes = serializers.CharField(required=False)
+
+
+class LeaseSerializer(serializers.ModelSerializer[LeaseOffer]):
+    platform = serializers.CharField(source="platform.slug", read_only=True)
+
+    class Meta:
+        model = LeaseOffer
+        fields = [
+            "id", "platform", "lessor", "monthly", "currency", "term_months", "deposit", "buyout", "as_of",
+            "valid_until", "source", "source_url", "confidence", "notes",
+        ]  # fmt: skip
+
+
+class LeaseInput(serializers.Serializer[Any]):
+    """What a lessor asks for one server a month."""
+
+    platform = serializers.CharField(max_length=120)
+    lessor = serializers.CharField(max_length=120)
+    monthly = serializers.DecimalField(max_digits=18, decimal_places=2)
+    currency = serializers.ChoiceField(choices=CURRENCY_CHOICES)
+    term_months = serializers.IntegerField()
+    deposit = serializers.DecimalField(
+        max_digits=18, decimal_places=2, required=False, allow_null=True
+    )
+    buyout = serializers.DecimalField(
+        max_digits=18, decimal_places=2, required=False, allow_null=True
+    )
+    as_of = serializers.DateField(required=False)
+    valid_until = serializers.DateField(required=False, allow_null=True)
+    source = serializers.CharField(max_length=400)  # type: ignore[assignment]
+    source_url = serializers.URLField(max_length=500, required=False, allow_blank=True)
+    notes = serializers.CharField(required=False, allow_blank=True, max_length=2000)
 
 
 class HardwarePriceInput(serializers.Serializer[Any]):

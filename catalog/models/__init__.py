@@ -3,6 +3,7 @@
 from catalog.models.accelerators import Accelerator, AcceleratorSpec
 from catalog.models.architectures import ArchitectureSpec, ModelArchitecture
 from catalog.models.imports import PriceImport
+from catalog.models.leases import LeaseOffer
 from catalog.models.offers import CloudOffer, OfferPrice
 from catalog.models.platforms import PlatformSpec, ServerPlatform
 from catalog.models.prices import PriceRecord
@@ -15,6 +16,7 @@ __all__ = [
     "ArchitectureSpec",
     "CloudOffer",
     "Confidence",
+    "LeaseOffer",
     "ModelArchitecture",
     "OfferPrice",
     "Origin",

@@ -17,6 +17,7 @@ from catalog.forms import (
     AcceleratorCorrectionForm,
     CorrectionForm,
     EncodingForm,
+    LeaseForm,
     ModelCorrectionForm,
     PlatformCorrectionForm,
     PriceImportForm,
@@ -26,14 +27,15 @@ from catalog.forms import (
 from catalog.labels import tco_label
 from catalog.models import PriceImport
 from catalog.services import prices
+from catalog.services.leases import add_lease
 from catalog.services.price_rows import ADD, COLUMNS, REFUSED, UNCHANGED
 from catalog.services.rates import add_rate
 from catalog.services.revisions import ACCELERATOR, ARCHITECTURE, PLATFORM, TCO, Subject, correct
-from catalog.tables import HARDWARE, OFFERS, RATES
+from catalog.tables import HARDWARE, LEASES, OFFERS, RATES
 from core.errors import DomainError, InputError, StaleData
 from core.exports import Column, export_response
 from core.http import SignedInRequest
-from core.organisation import today
+from core.organisation import organisation, today
 from core.policies import require
 from core.templatetags.ui import said
 from core.whole import whole
@@ -103,6 +105,24 @@ def rate_add(request: SignedInRequest) -> HttpResponse:
     context = {"form": form, "crumbs": [(RATES.title, reverse("rate-list"))]}
     status = 422 if request.method == "POST" else 200
     return render(request, "catalog/rate_add.html", context, status=status)
+
+
+def lease_add(request: SignedInRequest) -> HttpResponse:
+    require(policies.can_import_prices(request.user))
+    form = LeaseForm(
+        request.POST or None, initial={"as_of": today(), "currency": organisation().currency}
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            row = add_lease(by=request.user, **form.quotation())
+        except InputError as error:
+            _say(form, error)
+        else:
+            messages.success(request, _("%(lease)s was added.") % {"lease": row})
+            return redirect("lease-list")
+    context = {"form": form, "crumbs": [(LEASES.title, reverse("lease-list"))]}
+    status = 422 if request.method == "POST" else 200
+    return render(request, "catalog/lease_add.html", context, status=status)
 
 
 # --- price files ----------------------------------------------------------------------------------------------------

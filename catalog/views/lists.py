@@ -85,6 +85,12 @@ def hardware_price_list(request: SignedInRequest) -> HttpResponseBase:
 
 
 @require_safe
+def lease_list(request: SignedInRequest) -> HttpResponseBase:
+    can_add_lease = policies.can_import_prices(request.user)
+    return _listing(request, tables.LEASES, "lease-list", can_add_lease=can_add_lease)
+
+
+@require_safe
 def platform_list(request: SignedInRequest) -> HttpResponseBase:
     return _listing(request, tables.PLATFORMS, "platform-list")
 

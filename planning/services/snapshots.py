@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -14,7 +14,7 @@ from django.db import OperationalError, ProgrammingError
 from catalog import reference as shipped
 from catalog import selectors
 from catalog.models import Accelerator as AcceleratorRow
-from catalog.models import OfferPrice, PriceRecord
+from catalog.models import LeaseOffer, OfferPrice, PriceRecord
 from catalog.services.loading import amount_of, instance_name, offer_slug, usable_spot
 from core.messages import Message, msg
 from core.models import ExchangeRate as RateRow
@@ -27,6 +27,7 @@ from planning.services.sites import room
 from planning.stock import idle_stock
 from planning.study.search.snapshot import (
     IdleStock,
+    Lease,
     Platform,
     Room,
     Snapshot,
@@ -54,7 +55,7 @@ def snapshot(on: date) -> Snapshot:
 
 
 def database_snapshot(on: date) -> Snapshot:
-    """Eight queries, whatever the catalogue holds."""
+    """Nine queries, whatever the catalogue holds."""
     rows = selectors.accelerator_rows()
     prices = list(selectors.latest_prices(complete_only=False))
     offers, missing = _offers(prices)
@@ -78,7 +79,34 @@ def database_snapshot(on: date) -> Snapshot:
     ]
     stock = tuple(idle_stock(on))
     found = _snapshot(on, rows, offers, platforms, rates, stock, [*missing, *unpriced], "database")
-    return replace(found, rooms=rooms(), costs=corrected_costs())
+    leases, not_leased = standing_leases(on, {platform.server.slug for platform in platforms})
+    return replace(
+        found, rooms=rooms(), costs=corrected_costs(), leases=leases,
+        unpriced=tuple(sorted((*found.unpriced, *not_leased), key=lambda u: u.subject)),
+    )  # fmt: skip
+
+
+def standing_leases(on: date, priced: Collection[str]) -> tuple[tuple[Lease, ...], list[Unpriced]]:
+    """Quotations of lessors that are valid on the day: one query. A server without a price cannot be costed."""
+    found, missing = [], []
+    for row in LeaseOffer.objects.standing(on).select_related("platform"):
+        if row.platform.slug not in priced:
+            reason = msg(
+                "The server has no price or power: what stands beside a lease cannot be costed"
+            )
+            missing.append(Unpriced(str(row), reason))
+            continue
+        deposit, buyout = (
+            None if amount is None else Money(amount, row.currency)
+            for amount in (row.deposit, row.buyout)
+        )
+        found.append(
+            Lease(
+                row.platform.slug, row.lessor, Money(row.monthly, row.currency), row.term_months, deposit, buyout,
+                row.as_of, row.source,
+            )
+        )  # fmt: skip
+    return tuple(sorted(found, key=lambda one: (one.platform, one.lessor, one.months))), missing
 
 
 def corrected_costs() -> tuple[Default | Curve, ...]:

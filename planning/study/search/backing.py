@@ -17,8 +17,9 @@ from core.money import Money
 from planning.economics import defaults
 from planning.economics.break_even import Rent, break_even_utilisation
 from planning.economics.ownership_case import OwnershipCase
-from planning.economics.types import HOURS_PER_YEAR, PaymentMode
+from planning.economics.types import PaymentMode
 from planning.study.search.costs import YEARS, case_of
+from planning.study.search.holding import held, hours_there
 
 if TYPE_CHECKING:
     from planning.study.search.choice import World
@@ -41,14 +42,16 @@ class Backings:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._least: dict[tuple[int, int], float | None] = {}
+        self._least: dict[tuple[int, int, int], float | None] = {}
 
     def of(self, i: int) -> Backing:
         """Of candidate `i`, which is a purchase."""
         c = self.world.candidates
-        key = (int(c.platform[i]), int(c.instances[i]))
+        key = (int(c.platform[i]), int(c.instances[i]), int(c.lease[i]))
         if key not in self._least:
-            self._least[key] = self._break_even(*key)
+            self._least[key] = (
+                self._lease_break_even(i) if c.lease[i] >= 0 else self._break_even(*key[:2])
+            )
         return Backing(known_use(self.world, i), self._least[key])
 
     def headlined(self, i: int) -> bool:
@@ -60,6 +63,13 @@ class Backings:
         if self.headlined(i):
             return None
         found = self.of(i)
+        if self.world.candidates.lease[i] >= 0:
+            return msg(
+                "Not recommended: the cost counts on use by others that nobody measured. Known are %(use)s %% of "
+                "the time of the lease; it pays from %(least)s %%",
+                use=round(100 * found.use, 1),
+                least="> 100" if found.least is None else round(100 * found.least),
+            )
         if found.least is None:
             return msg(
                 "Not recommended: before resale, buying this does not pay within %(years)s years, however busy it is",
@@ -81,12 +91,21 @@ class Backings:
             return defaults.value("advice.own_min_utilisation")
         return break_even_utilisation(case, rent, YEARS * 12)
 
+    def _lease_break_even(self, i: int) -> float | None:
+        """Above it the lease, running included, costs less than renting the hours that are used. Share"""
+        there = hours_there(self.world, i)
+        found = held(self.world, i, card_hours=there)
+        rent = rent_of(self.world, found.case.server.accelerator, found.case)
+        if rent is None:
+            return defaults.value("advice.own_min_utilisation")
+        least = float(found.life_cost.amount) / (there * float(rent.per_card_hour.amount))
+        return least if least <= 1.0 else None
+
 
 def known_use(world: World, i: int) -> float:
     """Of the servers of purchase `i` over their years: this need, and of the rest what was measured. Share"""
     c = world.candidates
-    server = world.snapshot.platforms[int(c.platform[i])].server
-    there = int(c.instances[i]) * server.accelerators * HOURS_PER_YEAR * YEARS
+    there = hours_there(world, i)
     own = min(int(world.ways.cards[c.way[i]]) * float(c.hours[i]) / there, 1.0)
     return own + (world.utilisation or 0.0) * (1.0 - own)
 

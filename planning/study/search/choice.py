@@ -98,6 +98,8 @@ class World:
             return MIXED
         if self.candidates.platform[i] < 0:
             return REUSED
+        if self.candidates.lease[i] >= 0:
+            return str(PaymentMode.LEASED)
         own = self.candidates.room[i] >= 0
         return str(PaymentMode.OWNED if own else PaymentMode.COLOCATED)
 
@@ -110,6 +112,7 @@ class World:
         c = self.candidates
         owned, colocated = MODES.index(PaymentMode.OWNED), MODES.index(PaymentMode.COLOCATED)
         housed = np.where(c.room >= 0, owned, colocated)
+        housed = np.where(c.lease >= 0, MODES.index(PaymentMode.LEASED), housed)
         codes = np.where(c.platform >= 0, housed, np.where(c.mix >= 0, len(MODES) + 1, len(MODES)))
         if self.market.table is not None:
             codes = np.where(c.offer >= 0, self.market.table.mode[c.offer], codes)

@@ -127,6 +127,14 @@ def market_changes(
     def named(market: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
         return {row["slug"]: row for row in market.get(part, ()) if about(row[key])}
 
+    def leases(market: Mapping[str, Any]) -> dict[str, Any]:
+        about_them = {row["slug"] for row in market["platforms"] if about(row["accelerator"])}
+        return {
+            f"{row['lessor']}:{row['platform']}:{row['months']}": row
+            for row in market.get("leases", ())
+            if row["platform"] in about_them
+        }
+
     def costs(market: Mapping[str, Any]) -> dict[str, Any]:
         return {row["name"]: row for row in market.get("costs", ())}
 
@@ -150,6 +158,7 @@ def market_changes(
         "servers_changed": _differing(*servers, ("price", "currency", "max_power_kw", "accelerators")),
         "figures_changed": _differing(*cards, ()),
         "prices": moved[:MOVED],
+        "leases_changed": _differing(leases(before), leases(after), ()),
         "costs_changed": _differing(costs(before), costs(after), ("low", "value", "high")),
         "rates": _rates(before, after),
     }  # fmt: skip
@@ -183,6 +192,7 @@ def outdates(changes: Mapping[str, Any], currency: str) -> bool:
     """Whether a study in `currency` would answer otherwise for what changed in its market."""
     counted = (
         "offers_gone", "offers_come", "offers_moved", "servers_changed", "figures_changed", "costs_changed",
+        "leases_changed",
     )  # fmt: skip
     return any(changes[name] for name in counted) or any(
         currency in (row["base"], row["quote"])

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError
-from core.messages import msg
 from core.money import Money
 from planning.economics import defaults, exact
 from planning.economics.billing import instances_needed
@@ -27,7 +26,7 @@ from planning.estimators.types import Accelerator
 from planning.study.request import StudyRequest
 from planning.study.search.data_costs import DataCosts
 from planning.study.search.market import Market
-from planning.study.search.purchase_tax import PurchaseTax
+from planning.study.search.purchase_tax import TAX_LABEL, PurchaseTax
 from planning.study.search.snapshot import Platform, Room, Snapshot, Unpriced
 from planning.study.search.ways import Floats, Ints, Ways
 
@@ -44,7 +43,10 @@ class Candidates:
     platform: Ints  # of the snapshot
     stock: Ints  # of the snapshot
     mix: Ints  # of the world's mixes
-    room: Ints  # of the snapshot, where bought servers stand; -1: a colocation, or not bought
+    room: (
+        Ints  # of the snapshot, where bought or leased servers stand; -1: a colocation, or neither
+    )
+    lease: Ints  # of the snapshot, by which the servers of `platform` are had; -1: they are bought, or neither
     cost: Floats  # of the need; inf: it would never end
     amount: Floats  # to be paid for it: the cost, or for a purchase the capital and its tax
     hours: Floats  # billed, or held
@@ -106,7 +108,18 @@ def rented(
         cost[finite] += data.amounts(held_hours(ways, way, hours)[finite], offer[finite])
     nothing = np.full(way.size, -1, dtype=np.int64)
     return Candidates(
-        way, offer, nothing, nothing, nothing, nothing, cost, cost, hours, seconds, instances
+        way,
+        offer,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+        cost,
+        cost,
+        hours,
+        seconds,
+        instances,
     )
 
 
@@ -144,7 +157,7 @@ def spot_stretch(
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Servers for a way: what they cost to buy, what they cost over their life, and the need's share of it."""
+    """Servers for a way: what they cost to come by, what they cost over their life, and the need's share of it."""
 
     case: OwnershipCase
     capital: Money
@@ -152,6 +165,7 @@ class Owned:
     resale: Money
     share: float  # of the life's card-hours that this need takes
     cost: Money  # the share of the life cost, in the case's currency
+    life_hours: float  # card-hours of the life, those of repair left out
 
 
 def owned_cost(
@@ -171,7 +185,7 @@ def owned_cost(
     """
     case = case_of(platform, servers, tax)
     if room is not None:
-        case = _housed(case, room, snapshot.table)
+        case = housed(case, room, snapshot.table)
     life = case.accelerators * HOURS_PER_YEAR * case.years * case.availability
     used = min(card_hours, life)
     beside = defaults.value("utilisation.owned") if utilisation is None else utilisation
@@ -179,7 +193,7 @@ def owned_cost(
     found = evaluate(replace(case, utilisation=min(round(busy / life, 4), 1.0)))
     share = used / busy
     cost = Money(found.total.amount * exact.to_decimal(share), case.currency).rounded()
-    return Owned(found.case, found.capital, found.total, found.resale, share, cost)
+    return Owned(found.case, found.capital, found.total, found.resale, share, cost, life)
 
 
 def case_of(platform: Platform, servers: int, tax: PurchaseTax | None) -> OwnershipCase:
@@ -205,17 +219,14 @@ def _case(
 def paid_at_order(snapshot: Snapshot, case: OwnershipCase, currency: str) -> tuple[CostLine, ...]:
     """What the order of a purchase comes to in the study's currency, tax as a line of its own; each line is rounded."""
     lines = (
-        CostLine(name, _TAX if name == "vat" else LINE_LABELS[name], amount)
+        CostLine(name, TAX_LABEL if name == "vat" else LINE_LABELS[name], amount)
         for name, money in order_lines(case).items()
         if (amount := snapshot.table.unit_price(money, currency).rounded()).amount
     )
     return tuple(lines)
 
 
-_TAX = msg("Tax on the purchase")
-
-
-def _housed(case: OwnershipCase, room: Room, table: RateTable) -> OwnershipCase:
+def housed(case: OwnershipCase, room: Room, table: RateTable) -> OwnershipCase:
     """The case in an own room: its charge, tariff and PUE where they are stated. Raises InputError without a rate."""
     changes: dict[str, Any] = {}
     if room.charge is not None:
@@ -296,6 +307,7 @@ def bought(
             stock=nothing,
             mix=nothing,
             room=whole(2),
+            lease=nothing,
             cost=np.array([row[3] for row in rows]),
             amount=np.array([row[4] for row in rows]),
             hours=ways.hours[taken],
@@ -356,7 +368,7 @@ def reused(
     cost = np.array([row[2] for row in rows])
     stock_index = np.array([row[1] for row in rows], dtype=np.int64)
     return Candidates(
-        way, nothing, nothing, stock_index, nothing, nothing, cost, cost, ways.hours[way], ways.seconds[way],
+        way, nothing, nothing, stock_index, nothing, nothing, nothing, cost, cost, ways.hours[way], ways.seconds[way],
         ways.cards[way],
     )  # fmt: skip
 
@@ -376,4 +388,6 @@ def join(parts: list[Candidates]) -> Candidates:
 def none() -> Candidates:
     """No candidate."""
     whole, real = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
-    return Candidates(whole, whole, whole, whole, whole, whole, real, real, real, real, whole)
+    return Candidates(
+        whole, whole, whole, whole, whole, whole, whole, real, real, real, real, whole
+    )

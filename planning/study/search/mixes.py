@@ -211,6 +211,7 @@ def _candidates(mixes: list[Mix], ways: Ways) -> Candidates:
         stock=nothing,
         mix=np.arange(way.size, dtype=np.int64),
         room=nothing,
+        lease=nothing,
         cost=cost,
         amount=cost,
         hours=ways.hours[way],

@@ -17,12 +17,13 @@ from planning.study.search.choice import MIXED, REUSED, World
 from planning.study.search.costs import (
     YEARS,
     idle_hour_cost,
-    owned_cost,
     paid_at_order,
     reuse_cost,
     room_of,
 )
+from planning.study.search.holding import held, lease_of, months_of
 from planning.study.search.housing import agreement
+from planning.study.search.leasing import BESIDE, lease_notes, lease_order
 from planning.study.search.purchase_tax import tax_note
 from planning.study.search.regret import Regrets
 from planning.study.search.snapshot import Room
@@ -69,6 +70,8 @@ def bill(world: World, i: int) -> Bill:
             total = (whole.total * exact.to_decimal(world.price_factor)).rounded()
             return Bill(total, total, (CostLine("usage", exact.LINE_LABELS["usage"], total),))
         return Bill(whole.total, whole.total, whole.lines, notes)
+    if c.lease[i] >= 0:
+        return _leased(world, i, cards, hours)
     if c.platform[i] >= 0:
         return _bought(world, i, cards, hours)
     accelerator = world.accelerator(i)
@@ -96,10 +99,7 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
     c = world.candidates
     platform = world.snapshot.platforms[int(c.platform[i])]
     room = room_of(world.snapshot, c, i)
-    found = owned_cost(
-        world.snapshot, platform, int(c.instances[i]), cards * hours, world.utilisation, room,
-        world.tax,
-    )  # fmt: skip
+    found = held(world, i)
 
     def converted(money: Money) -> Money:
         return world.snapshot.table.unit_price(money, world.currency).rounded()
@@ -147,6 +147,30 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
     return Bill(amount, cost, (line,), notes, order)
 
 
+def _leased(world: World, i: int, cards: int, hours: float) -> Bill:
+    lease, snapshot = lease_of(world, i), world.snapshot
+    if lease is None:
+        raise ValueError("no lease")
+    found, months = held(world, i), months_of(world, i, lease)
+    order = lease_order(snapshot, lease, found.case, months, world.currency)
+    tax = total((line.amount for line in order if line.name == "vat"), world.currency)
+    cost = snapshot.table.unit_price(found.cost, world.currency).rounded()
+    platform = snapshot.platforms[int(world.candidates.platform[i])]
+    notes = (
+        *lease_notes(snapshot, lease, found.case, months, found.share, world.currency),
+        tax_note(world.tax, tax, included=platform.tax_included),
+        *_housing_notes(room_of(snapshot, world.candidates, i)),
+    )
+    line = CostLine(
+        "share",
+        msg("Share of the lease and of running the servers"),
+        cost,
+        cards * hours,
+        "card-hour",
+    )
+    return Bill(total((one.amount for one in order), world.currency), cost, (line,), notes, order)
+
+
 def _housing_notes(room: Room | None) -> list[Message]:
     """Where the servers stand, and which of the room's prices are assumed."""
     if room is None:
@@ -170,6 +194,10 @@ def key_of(world: World, i: int) -> str:
     elif c.offer[i] >= 0:
         offer = world.market.offers[int(c.offer[i])]
         parts += [*offer.place, str(offer.mode)]
+    elif (lease := lease_of(world, i)) is not None:
+        room = room_of(world.snapshot, c, i)
+        stands = ["lease", lease.lessor, str(lease.months), "" if room is None else room.site.name]
+        parts += [*stands, lease.platform]
     elif c.platform[i] >= 0:
         room = room_of(world.snapshot, c, i)
         stands = ["buy"] if room is None else ["own", room.site.name]
@@ -281,6 +309,8 @@ def _kind(world: World, i: int) -> str:
         return "offer"
     if c.mix[i] >= 0:
         return "mix"
+    if c.lease[i] >= 0:
+        return "lease"
     return "purchase" if c.platform[i] >= 0 else "stock"
 
 
@@ -293,13 +323,10 @@ def cash_course(world: World, i: int, paid: Bill) -> list[Decimal]:
     """
     c, ways = world.candidates, world.ways
     way = int(c.way[i])
+    if c.lease[i] >= 0:
+        return _lease_course(world, i, paid)
     if c.platform[i] >= 0:
-        platform = world.snapshot.platforms[int(c.platform[i])]
-        cards, hours = int(ways.cards[way]), float(c.hours[i])
-        found = owned_cost(
-            world.snapshot, platform, int(c.instances[i]), cards * hours, world.utilisation,
-            room_of(world.snapshot, c, i), world.tax,
-        )  # fmt: skip
+        found = held(world, i)
         reclaimed = Decimal(0)
         if world.tax is not None and world.tax.reclaimed:
             reclaimed = sum(
@@ -322,6 +349,29 @@ def cash_course(world: World, i: int, paid: Bill) -> list[Decimal]:
         span = term * math.ceil(round(span / term, 9)) if term else span
     months = min(max(math.ceil(round(span / HOURS_PER_MONTH, 6)), 1), LONGEST_COURSE)
     return [round_amount(paid.cost.amount * n / months, world.currency) for n in range(months + 1)]
+
+
+def _lease_course(world: World, i: int, paid: Bill) -> list[Decimal]:
+    """Deposit and what is bought beside at the start, then rate and running month by month; tax that is reclaimed is
+    left out, and the deposit comes back after the last month."""
+    lease = lease_of(world, i)
+    if lease is None:
+        raise ValueError("no lease")
+    found, months = held(world, i), months_of(world, i, lease)
+    amounts = {line.name: line.amount.amount for line in paid.order}
+    deposit, tax = amounts.get("deposit", Decimal(0)), amounts.get("vat", Decimal(0))
+    whole = world.snapshot.table.unit_price(found.life_cost, world.currency).amount
+    beside = sum((amounts.get(name, Decimal(0)) for name in BESIDE), Decimal(0))
+    if world.tax is not None and not world.tax.reclaimed and amounts["lease"]:
+        beside += tax * beside / (amounts["lease"] + beside)
+    shown = min(months, LONGEST_COURSE)
+    course = [
+        deposit + beside + round_amount((whole - beside) * n / months, world.currency)
+        for n in range(shown + 1)
+    ]
+    if shown == months:
+        course[-1] -= deposit
+    return course
 
 
 STACKS = {
@@ -377,16 +427,25 @@ def _where(world: World, i: int) -> dict[str, Any]:
         offer = world.market.offers[int(c.offer[i])]
         return {
             "provider": offer.provider, "region": offer.region, "instance": offer.instance,
-            "price": str(offer.price.amount.normalize()), "price_currency": offer.price.currency,
+            "price": f"{offer.price.amount.normalize():f}", "price_currency": offer.price.currency,
             "price_as_of": offer.as_of.isoformat(), "source": offer.source, "confidence": offer.confidence,
             "cards_each": offer.accelerators,
+        }  # fmt: skip
+    if (lease := lease_of(world, i)) is not None:
+        server = world.snapshot.platforms[int(c.platform[i])].server
+        room = room_of(world.snapshot, c, i)
+        return {
+            "provider": lease.lessor, "region": "" if room is None else room.site.name, "instance": server.name,
+            "price": f"{lease.monthly.amount.normalize():f}", "price_currency": lease.monthly.currency,
+            "price_as_of": lease.as_of.isoformat(), "source": lease.source, "confidence": "read",
+            "cards_each": server.accelerators,
         }  # fmt: skip
     if c.platform[i] >= 0:
         platform = world.snapshot.platforms[int(c.platform[i])]
         server, room = platform.server, room_of(world.snapshot, c, i)
         return {
             "provider": "", "region": "" if room is None else room.site.name, "instance": server.name,
-            "price": str(server.price.amount.normalize()), "price_currency": server.price.currency,
+            "price": f"{server.price.amount.normalize():f}", "price_currency": server.price.currency,
             "price_as_of": platform.as_of.isoformat(), "source": platform.source, "confidence": "read",
             "cards_each": server.accelerators,
         }  # fmt: skip

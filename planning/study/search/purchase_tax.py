@@ -10,6 +10,7 @@ from core.messages import Message, msg
 from core.money import Money
 from planning.economics import checks, defaults
 
+TAX_LABEL = msg("Tax on the purchase")
 # Countries whose usual rate on hardware is among the cost defaults.
 USUAL: Mapping[str, str] = {"CN": "vat.china"}
 

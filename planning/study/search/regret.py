@@ -15,9 +15,10 @@ from planning.economics import defaults
 from planning.economics.billing import committed_seconds
 from planning.economics.risk import Range
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
-from planning.economics.types import HOURS_PER_YEAR, SECONDS_PER_HOUR, PaymentMode
+from planning.economics.types import SECONDS_PER_HOUR, PaymentMode
 from planning.study.search.choice import World
-from planning.study.search.costs import SPOT, YEARS, owned_cost, room_of
+from planning.study.search.costs import SPOT
+from planning.study.search.holding import held
 from planning.study.search.mixes import scaled_cost
 from planning.study.search.ways import Floats, Ints
 
@@ -167,13 +168,9 @@ def _spot_hours(world: World, i: int, reclaim: Floats) -> Floats:
 def _bought(world: World, i: int, hours: Floats, others: Floats) -> Floats:
     """The need's share of the servers' life cost; what they cannot carry is rented at the same cost an hour."""
     c = world.candidates
-    platform = world.snapshot.platforms[int(c.platform[i])]
     cards = int(world.ways.cards[c.way[i]])
-    planned = owned_cost(
-        world.snapshot, platform, int(c.instances[i]), cards * float(c.hours[i]), world.utilisation,
-        room_of(world.snapshot, c, i), world.tax,
-    )  # fmt: skip
-    life = planned.case.accelerators * HOURS_PER_YEAR * YEARS * planned.case.availability
+    planned = held(world, i)
+    life = planned.life_hours
     wanted = cards * hours
     used = np.minimum(wanted, life)
     whole = float(c.cost[i]) / planned.share if planned.share else 0.0

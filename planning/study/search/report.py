@@ -208,7 +208,11 @@ def comparison(world: World, choice: Choice, constants: str) -> list[dict[str, A
     sides = (
         ("reuse", c.stock >= 0, msg("Use what is owned and free")),
         ("rent", (c.offer >= 0) | (c.mix >= 0), msg("Rent at today's price")),
-        ("buy", c.platform >= 0, msg("Buy, whole cost over %(years)s years", years=YEARS)),
+        (
+            "buy",
+            (c.platform >= 0) & (c.lease < 0),
+            msg("Buy, whole cost over %(years)s years", years=YEARS),
+        ),
     )
     rows = []
     for name, mask, title in sides:
@@ -424,7 +428,7 @@ def _funnel_saving(plans: list[dict[str, Any]]) -> float | None:
 def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | None:
     """Owning against renting the same cards over years, under uncertainty. None where one of both is not priced."""
     c = world.candidates
-    bought = _best(world, choice, np.flatnonzero(c.platform >= 0))
+    bought = _best(world, choice, np.flatnonzero((c.platform >= 0) & (c.lease < 0)))
     if bought is None or world.market.table is None:
         return None
     platform = world.snapshot.platforms[int(c.platform[bought])]

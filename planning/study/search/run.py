@@ -24,6 +24,7 @@ from planning.study.search.costs import bought, join, rented, reused
 from planning.study.search.data_costs import data_costs
 from planning.study.search.hours_ways import hours_ways
 from planning.study.search.inference_ways import inference_ways
+from planning.study.search.leasing import leased
 from planning.study.search.market import allowed_accelerators, market
 from planning.study.search.mixes import mixed
 from planning.study.search.plans import plan_json
@@ -111,6 +112,10 @@ def _run(
         found.ways, accelerators, snapshot, setting.currency, utilisation=setting.owned_utilisation,
         tax=setting.tax,
     )  # fmt: skip
+    on_lease, no_rate = leased(
+        found.ways, accelerators, snapshot, setting.currency, utilisation=setting.owned_utilisation,
+        tax=setting.tax,
+    )  # fmt: skip
     data, data_notes = data_costs(request, known, snapshot, setting.currency, sold.offers)
     hired = rented(request, found.ways, accelerators, sold, data)
     blends, mixes = mixed(request, found.ways, hired, sold, snapshot, setting.currency)
@@ -119,6 +124,7 @@ def _run(
             hired,
             blends,
             owned,
+            on_lease,
             reused(found.ways, accelerators, snapshot, setting.currency),
         ]
     )
@@ -143,7 +149,7 @@ def _run(
     excluded += report.without_price(world, found)
     return _result(
         world, found, choice, spread, pool, excluded, setting, known,
-        unpriced=[*snapshot.unpriced, *sold.unpriced, *not_priced],
+        unpriced=[*snapshot.unpriced, *sold.unpriced, *not_priced, *no_rate],
         notes=[*found.notes, *budget_note, *data_notes], snapshot_hash=snapshot_hash,
     )  # fmt: skip
 

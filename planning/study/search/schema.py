@@ -114,7 +114,7 @@ def _plan() -> dict[str, Any]:
         {
             "key": {"type": "string", "maxLength": 160},
             "roles": _list({"enum": ["cheapest", "fastest", "safest"]}),
-            "kind": {"enum": ["offer", "mix", "purchase", "stock"]},
+            "kind": {"enum": ["offer", "mix", "purchase", "lease", "stock"]},
             "accelerator_slug": _TEXT,
             "accelerator": _TEXT,
             "vendor": _TEXT,
@@ -215,7 +215,7 @@ def _order() -> dict[str, Any]:
 def _exclusion() -> dict[str, Any]:
     return _object(
         {
-            "subject": {"enum": ["accelerator", "offer", "purchase", "stock", "payment"]},
+            "subject": {"enum": ["accelerator", "offer", "purchase", "lease", "stock", "payment"]},
             "accelerator": _TEXT,
             "provider": _TEXT,
             "region": _TEXT,

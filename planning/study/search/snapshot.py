@@ -56,6 +56,20 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """What a lessor asks for one server of a model, by quotation. None: not quoted."""
+
+    platform: str  # slug of the server
+    lessor: str
+    monthly: Money  # before tax
+    months: int
+    deposit: Money | None
+    buyout: Money | None  # to keep it at the end
+    as_of: date
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unpriced:
     """Something of the catalogue that has no usable price or figure, and why. It is named, never left out."""
 
@@ -78,6 +92,7 @@ class Snapshot:
     as_of: date | None = None  # the newest price in it
     origin: str = "database"  # or "shipped"
     rooms: tuple[Room, ...] = ()
+    leases: tuple[Lease, ...] = ()  # of servers in `platforms`
     costs: tuple[Default | Curve, ...] = ()  # cost defaults that the organisation corrected
 
     @property
@@ -101,6 +116,7 @@ class Snapshot:
             "stock": [[s.accelerator, s.cards, s.free, s.name] for s in self.stock],
             "unpriced": [[u.subject, u.reason.to_json()] for u in self.unpriced],
             "rooms": [_room_json(room) for room in self.rooms],
+            "leases": [_lease_json(lease) for lease in self.leases],
             "costs": [_cost_json(row) for row in self.costs],
             "export_notes": None if self.export_notes is None else dict(self.export_notes),
         }
@@ -200,6 +216,27 @@ def _room(row: Mapping[str, Any]) -> Room:
     return Room(Site(**row["site"]), row["pue"], charge, tariff)
 
 
+def _lease_json(lease: Lease) -> dict[str, Any]:
+    def told(money: Money | None) -> str | None:
+        return None if money is None else str(money.amount)
+
+    return {
+        "platform": lease.platform, "lessor": lease.lessor, "months": lease.months,
+        "monthly": told(lease.monthly), "deposit": told(lease.deposit), "buyout": told(lease.buyout),
+        "currency": lease.monthly.currency, "as_of": lease.as_of.isoformat(), "source": lease.source,
+    }  # fmt: skip
+
+
+def _lease(row: Mapping[str, Any]) -> Lease:
+    def money(text: str | None) -> Money | None:
+        return None if text is None else Money(Decimal(text), row["currency"])
+
+    return Lease(
+        row["platform"], row["lessor"], Money(Decimal(row["monthly"]), row["currency"]), row["months"],
+        money(row["deposit"]), money(row["buyout"]), date.fromisoformat(row["as_of"]), row["source"],
+    )  # fmt: skip
+
+
 def _cost_json(row: Default | Curve) -> dict[str, Any]:
     series = {name: getattr(row, name) for name in ("low", "value", "high")}
     return asdict(row) | {
@@ -233,6 +270,7 @@ def snapshot_from_json(data: Mapping[str, Any]) -> Snapshot:
             Unpriced(name, Message.from_json(reason)) for name, reason in data["unpriced"]
         ),
         rooms=tuple(_room(row) for row in data.get("rooms", ())),
+        leases=tuple(_lease(row) for row in data.get("leases", ())),
         costs=tuple(cost_from_json(row) for row in data.get("costs", ())),
         export_notes=data["export_notes"],
         as_of=date.fromisoformat(data["as_of"]) if data["as_of"] else None,

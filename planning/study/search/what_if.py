@@ -16,6 +16,7 @@ from planning.study.request import StudyRequest, parse_request, request_json
 from planning.study.search.choice import World, choose
 from planning.study.search.costs import bought, join, rented, reused
 from planning.study.search.data_costs import data_costs
+from planning.study.search.leasing import leased
 from planning.study.search.market import market
 from planning.study.search.mixes import mixed
 from planning.study.search.report import comparison
@@ -80,6 +81,7 @@ def amount_field(kind: Kind) -> str:
 
 def part_of(content: Mapping[str, Any], accelerators: frozenset[str]) -> Snapshot:
     """The snapshot stored as `content`, with what concerns `accelerators` only."""
+    servers = {row["slug"] for row in content["platforms"] if row["accelerator"] in accelerators}
     return snapshot_from_json(
         {
             **content,
@@ -87,6 +89,7 @@ def part_of(content: Mapping[str, Any], accelerators: frozenset[str]) -> Snapsho
             "accelerators": [row for row in content["accelerators"] if row["slug"] in accelerators],
             "offers": [row for row in content["offers"] if row[3] in accelerators],
             "platforms": [row for row in content["platforms"] if row["accelerator"] in accelerators],
+            "leases": [row for row in content.get("leases", ()) if row["platform"] in servers],
             "stock": [row for row in content["stock"] if row[0] in accelerators],
             "unpriced": [],
         }
@@ -139,8 +142,17 @@ def _what_if(
     owned, _unpriced = bought(
         found.ways, accelerators, snapshot, setting.currency, utilisation=use, tax=setting.tax
     )
+    on_lease, _unpriced = leased(
+        found.ways, accelerators, snapshot, setting.currency, utilisation=use, tax=setting.tax
+    )
     candidates = join(
-        [hired, blends, owned, reused(found.ways, accelerators, snapshot, setting.currency)]
+        [
+            hired,
+            blends,
+            owned,
+            on_lease,
+            reused(found.ways, accelerators, snapshot, setting.currency),
+        ]
     )
     world = World(
         asked, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, None,

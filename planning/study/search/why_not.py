@@ -26,8 +26,11 @@ def losers(world: World, choice: Choice) -> list[Exclusion]:
     c = world.candidates
     shown = choice.ranked
     rooms = len(world.snapshot.rooms) + 1
-    purchase = np.where(c.platform >= 0, c.platform * rooms + c.room + 1, -1)
-    for column, kind in ((c.offer, "offer"), (purchase, "purchase"), (c.stock, "stock")):
+    bought, leased = (c.platform >= 0) & (c.lease < 0), c.lease >= 0
+    purchase = np.where(bought, c.platform * rooms + c.room + 1, -1)
+    lease = np.where(leased, c.lease * rooms + c.room + 1, -1)
+    kinds = ((c.offer, "offer"), (purchase, "purchase"), (lease, "lease"), (c.stock, "stock"))
+    for column, kind in kinds:
         winners = set(column[shown].tolist())
         nearest = _nearest(world, choice.verdicts, column)
         for row, i in nearest.items():
@@ -62,12 +65,15 @@ def _exclusion(world: World, choice: Choice, kind: str, i: int) -> Exclusion:
         return offer_exclusion(offer, reason, change, _CODES[code])
     accelerator = world.accelerator(i)
     room = room_of(world.snapshot, world.candidates, i)
-    if kind == "purchase":
+    lessor = ""
+    if kind == "lease":
+        lessor = world.snapshot.leases[int(world.candidates.lease[i])].lessor
+    if kind != "stock":
         name = world.snapshot.platforms[int(world.candidates.platform[i])].server.name
     else:
         name = world.snapshot.stock[int(world.candidates.stock[i])].name
     return Exclusion(
-        kind, accelerator.slug, reason, change, _CODES[code], instance=name, mode=world.mode(i),
+        kind, accelerator.slug, reason, change, _CODES[code], lessor, instance=name, mode=world.mode(i),
         region="" if room is None else room.site.name,
     )  # fmt: skip
 
@@ -261,9 +267,9 @@ _MISSING = {
         msg("Enter a reserved price with a term of one month"),
     ),
     PaymentMode.LEASED: (
-        msg("No lease can be priced: a lease is quoted for one case and stands in no catalogue"),
+        msg("No quotation of a lessor is in the catalogue"),
         msg(
-            "Ask lessors: monthly rate of each server, months, who repairs, and the price to keep it"
+            "Ask lessors for monthly rate, months, deposit and the price to keep it, and enter it under Leases"
         ),
     ),
 }
@@ -278,6 +284,8 @@ def _unsold(world: World) -> list[Exclusion]:
     sold = {str(offer.mode) for offer in world.market.offers} | {
         exclusion.mode for exclusion in world.market.refused
     }
+    if world.snapshot.leases:
+        sold.add(str(PaymentMode.LEASED))
     bought = (PaymentMode.OWNED, PaymentMode.COLOCATED)
     found = [
         _payment(mode, *_MISSING.get(mode, _NOT_PAID_SO))

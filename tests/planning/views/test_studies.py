@@ -205,7 +205,7 @@ def test_a_stale_study_says_whether_request_or_prices_moved(w, client, ready, mo
         "planning.views.studies.freshness.moved_since",
         lambda study: {
             "offers_gone": 0, "offers_come": 2, "offers_moved": 1, "servers_changed": 0, "figures_changed": 0,
-            "costs_changed": 0,
+            "costs_changed": 0, "leases_changed": 0,
             "rates": [],
             "prices": [{"provider": "aws", "region": "us", "instance": "p5", "accelerator": "h100", "mode": "spot",
                         "before": "10", "after": "15", "currency": "USD", "change": 0.5}],
