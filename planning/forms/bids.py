@@ -19,7 +19,7 @@ class BidForm(forms.Form):
     file = forms.FileField(
         label=_("Price history"),
         help_text=_(
-            "CSV with timestamp and price (perhaps currency, zone, instance_type), or the JSON of AWS or Alibaba Cloud."
+            "CSV with timestamp and price (perhaps currency and zone), or the JSON of AWS or Alibaba Cloud."
         ),
     )  # fmt: skip
     series = forms.CharField(
