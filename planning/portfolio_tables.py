@@ -107,13 +107,7 @@ def as_json(found: Portfolio) -> dict[str, Any]:
 
 def placement_context(found: Placed) -> dict[str, Any]:
     """Which request goes where, what binds, what found no place."""
-    left_out = [
-        _(
-            "%(request)s: its data may not leave the country, and pools are not told apart by country here"
-        )
-        % {"request": request}
-        for request in found.in_country
-    ]
+    left_out = []
     if found.beyond:
         left_out.append(said(msg("%(n)s requests beyond the largest ones", n=found.beyond)))
     answer = found.placement
@@ -154,6 +148,5 @@ def placement_json(found: Placed) -> dict[str, Any]:
             {"request": found.requests[one.workload].pk, "reason": said(one.reason)}
             for one in answer.shortfalls
         ],
-        "in_country": [request.pk for request in found.in_country],
         "beyond": found.beyond,
     }

@@ -54,6 +54,7 @@ class Workload:
     checkpointable: bool = False
     latency_limit: float | None = None  # [s]
     accelerators: frozenset[str] = frozenset()  # slugs that will do; empty: all
+    country: str = ""  # that its data may not leave; empty: any
 
     def __post_init__(self) -> None:
         checks.series(f"workloads.{self.name}.cards", self.cards)
@@ -80,6 +81,8 @@ class Pool:
     fixed_per_month: Money | None = None  # paid in a month in which the pool is used
     latency: float = 0.0  # [s] added by the way there
     stretch: float = 1.0  # spot: expected time over work
+    committed: Money | None = None  # of one card for all the months, used or not: a reserved term
+    country: str = ""  # where it stands; empty: not known
 
     def __post_init__(self) -> None:
         checks.price(f"pools.{self.name}.per_card_hour", self.per_card_hour)
@@ -87,6 +90,9 @@ class Pool:
         if self.fixed_per_month is not None:
             checks.price(f"pools.{self.name}.fixed_per_month", self.fixed_per_month)
             checks.same_currency(f"pools.{self.name}", self.per_card_hour, self.fixed_per_month)
+        if self.committed is not None:
+            checks.price(f"pools.{self.name}.committed", self.committed)
+            checks.same_currency(f"pools.{self.name}", self.per_card_hour, self.committed)
         if not self.stretch >= 1:
             raise checks.refuse(f"pools.{self.name}.stretch", self.stretch, ">= 1")
 
@@ -151,6 +157,11 @@ def exclusion(workload: Workload, pool: Pool) -> Message | None:
         return msg(
             "Its data may not leave the organisation: public cloud is out, whatever it costs"
         )
+    if workload.country and pool.country != workload.country:
+        return msg(
+            "Its data may not leave %(country)s; this pool stands in %(where)s",
+            country=workload.country, where=pool.country or "–",
+        )  # fmt: skip
     if workload.accelerators and pool.accelerator not in workload.accelerators:
         return msg("It does not run on %(accelerator)s", accelerator=pool.accelerator)
     if workload.latency_limit is not None and pool.latency > workload.latency_limit:
@@ -207,7 +218,8 @@ class _Solution:
 
 
 def _solve(workloads: Sequence[Workload], pools: Sequence[Pool], max_seconds: float) -> _Solution:
-    """Variables: work placed x[w, p, m], home of a whole workload y[w, p], pool opened z[p, m], unplaced u[w, m]."""
+    """Variables: work placed x[w, p, m], home of a whole workload y[w, p], pool opened z[p, m], unplaced u[w, m], cards
+    committed for all the months c[p]."""
     w, p, m = len(workloads), len(pools), len(workloads[0].cards)
     wanted = np.array([work.cards for work in workloads])
     capacity = np.array([pool.capacity for pool in pools])
@@ -219,24 +231,27 @@ def _solve(workloads: Sequence[Workload], pools: Sequence[Pool], max_seconds: fl
         [0.0 if o.fixed_per_month is None else float(o.fixed_per_month.amount) for o in pools]
     )
     price = hours[:, None] * rate[None, :]
-    dearest = float(price.max() + fixed.max())
+    committed = np.array([0.0 if o.committed is None else float(o.committed.amount) for o in pools])
+    dearest = float(price.max() + fixed.max() + committed.max())
     penalty = _UNPLACED_FACTOR * max(dearest, 1.0)
 
-    sizes = (w * p * m, w * p, p * m, w * m)
+    sizes = (w * p * m, w * p, p * m, w * m, p)
     start = np.concatenate(([0], np.cumsum(sizes)))
     x = np.arange(start[0], start[1]).reshape(w, p, m)
     y = np.arange(start[1], start[2]).reshape(w, p)
     z = np.arange(start[2], start[3]).reshape(p, m)
     u = np.arange(start[3], start[4]).reshape(w, m)
+    c = np.arange(start[4], start[5])
     objective = np.concatenate(
-        (np.repeat(price.ravel(), m), np.zeros(w * p), np.repeat(fixed, m), np.full(w * m, penalty))
-    )
+        (np.repeat(price.ravel(), m), np.zeros(w * p), np.repeat(fixed, m), np.full(w * m, penalty), committed)
+    )  # fmt: skip
     upper = np.concatenate(
         (
             (allowed[:, :, None] * wanted[:, None, :]).ravel(),
             (allowed & np.array([[work.whole] for work in workloads])).astype(float).ravel(),
             np.ones(p * m),
             wanted.ravel(),
+            capacity.max(axis=1),
         )
     )
     integer = np.concatenate(
@@ -245,6 +260,7 @@ def _solve(workloads: Sequence[Workload], pools: Sequence[Pool], max_seconds: fl
             np.ones(w * p),
             np.repeat((fixed > 0).astype(float), m),
             np.zeros(w * m),
+            np.zeros(p),
         )
     )
 
@@ -261,6 +277,8 @@ def _solve(workloads: Sequence[Workload], pools: Sequence[Pool], max_seconds: fl
         for t in range(m):
             indices = [*x[:, j, t], z[j, t]]
             rows.append((indices, [stretch[j]] * w + [-capacity[j, t]], -np.inf, 0.0))
+            if committed[j]:
+                rows.append(([*x[:, j, t], c[j]], [stretch[j]] * w + [-1.0], -np.inf, 0.0))
     matrix = sparse.csr_matrix(
         (
             np.concatenate([values for _, values, _, _ in rows]),
@@ -269,7 +287,7 @@ def _solve(workloads: Sequence[Workload], pools: Sequence[Pool], max_seconds: fl
                 np.concatenate([indices for indices, *_ in rows]),
             ),
         ),
-        shape=(len(rows), int(start[4])),
+        shape=(len(rows), int(start[5])),
     )
     limits = optimize.LinearConstraint(matrix, [row[2] for row in rows], [row[3] for row in rows])
     found = optimize.milp(
@@ -305,6 +323,13 @@ def _read(
             lines.append(
                 exact.line(f"{work.name}/{pool.name}", label, pool.per_card_hour, used, "card-hour")
             )
+    for j, pool in enumerate(pools):
+        if pool.committed is None:
+            continue
+        held = round(float((solution.cards[:, j] * pool.stretch).sum(axis=0).max()), 6)
+        if held > _TOLERANCE:
+            label = msg("Cards committed in %(pool)s for all months", pool=pool.name)
+            lines.append(exact.line(f"committed/{pool.name}", label, pool.committed, held, "card"))
     for j, pool in enumerate(pools):
         months = int(
             ((solution.opened[j] > 0.5) & (solution.cards[:, j].sum(axis=0) > _TOLERANCE)).sum()

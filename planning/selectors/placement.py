@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from catalog.reference import accelerator_label
 from core.errors import DomainError
@@ -16,8 +17,11 @@ from planning.economics.placement import Placement, Workload
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_MONTH, Offer, PaymentMode
 from planning.models.requests import CapacityRequest, Residence
+from planning.places import country_of_zone
 from planning.selectors.portfolio import DAYS, Wanted, portfolio
 from planning.study.search.costs import idle_hour_cost
+from planning.study.search.market import with_terms
+from planning.study.search.places import country_of
 from planning.study.search.snapshot import Snapshot
 from planning.study.workloads import ONLINE
 
@@ -25,7 +29,7 @@ MONTHS = 12
 MOST = 40  # requests placed at once, those with most cards: the page answers while one waits
 SECONDS = 4.0  # for the programme
 CHECKPOINT_HOURS = 1 / 60  # of work that does not say how long it takes to save
-RENTED = (PaymentMode.ON_DEMAND, PaymentMode.SPOT)
+RENTED = (PaymentMode.ON_DEMAND, PaymentMode.RESERVED_1Y, PaymentMode.SPOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +38,38 @@ class Placed:
 
     placement: Placement | None  # None: there is nothing to place
     requests: dict[str, CapacityRequest]  # by the workload's name
-    in_country: tuple[
-        CapacityRequest, ...
-    ]  # data may not leave the country: pools here are not told apart by it
     beyond: int  # requests that were too many
 
 
 def placed(user: User, market: Snapshot) -> Placed:
     """The cheapest placement of the requests that `user` may see and that have a plan, at the prices of `market`.
 
-    Reserved terms are no pool here: which of them is bought is what a study decides.
+    A reserved year is paid for the month with most cards in it, twelve times. Terms of three years are no pool: what is
+    asked for is known for twelve months. Data that may not leave the country stays in pools that stand there.
     """
+    with defaults.corrected(market.costs):
+        return _placed(user, market)
+
+
+def _placed(user: User, market: Snapshot) -> Placed:
     found = portfolio(user)
     wanted = [one for pool in found.pools for one in pool.wanted if one.open]
     wanted.sort(key=lambda one: (-one.open, one.request.number))
-    in_country = [one for one in wanted if one.request.current.data_residence == Residence.COUNTRY]
-    usable = [one for one in wanted if one not in in_country]
-    kept = usable[:MOST]
+    kept = wanted[:MOST]
     requests = {one.request.reference: one.request for one in kept}
-    left_out = tuple(one.request for one in in_country)
     if not kept:
-        return Placed(None, requests, left_out, 0)
-    pools = _pools(market, organisation().currency, {one.plan.accelerator_slug for one in kept})
+        return Placed(None, requests, 0)
+    org = organisation()
+    home = country_of_zone(org.time_zone)
+    pools = _pools(market, org.currency, {one.plan.accelerator_slug for one in kept}, home)
     answer = None
     if pools:
-        workloads = [_workload(one, found.start.toordinal()) for one in kept]
+        workloads = [_workload(one, found.start.toordinal(), home) for one in kept]
         answer = engine.place(workloads, pools, max_seconds=SECONDS)
-    return Placed(answer, requests, left_out, len(usable) - len(kept))
+    return Placed(answer, requests, len(wanted) - len(kept))
 
 
-def _workload(one: Wanted, start: int) -> Workload:
+def _workload(one: Wanted, start: int, home: str) -> Workload:
     revision = one.request.current
     first, last = one.first.toordinal() - start, one.last.toordinal() - start
     edges = [(month * DAYS / MONTHS, (month + 1) * DAYS / MONTHS) for month in range(MONTHS)]
@@ -76,14 +82,16 @@ def _workload(one: Wanted, start: int) -> Workload:
         kind=engine.Kind.CORE if online else engine.Kind.ELASTIC,
         cards=cards,
         hours_per_month=min(max(hours / months, 0.01), HOURS_PER_MONTH),
-        may_leave=revision.data_residence == Residence.ANYWHERE,
+        may_leave=revision.data_residence != Residence.ORGANISATION,
+        country=home if revision.data_residence == Residence.COUNTRY else "",
         checkpointable=revision.interruptible,
         accelerators=frozenset({one.plan.accelerator_slug}),
     )
 
 
-def _pools(market: Snapshot, currency: str, slugs: set[str]) -> list[engine.Pool]:
-    """Free owned cards at the cost of their power, and of each accelerator the cheapest place on demand and on spot."""
+def _pools(market: Snapshot, currency: str, slugs: set[str], home: str) -> list[engine.Pool]:
+    """Free owned cards at the cost of their power, and of each accelerator the cheapest place on demand, reserved for a
+    year and on spot: of all, and of those in the country."""
     found = []
     cards = {accelerator.slug: accelerator for accelerator in market.accelerators}
     for stock in market.stock:
@@ -92,17 +100,17 @@ def _pools(market: Snapshot, currency: str, slugs: set[str]) -> list[engine.Pool
         if stock.accelerator in slugs and stock.free and hourly is not None:
             name = f"{stock.name} · {accelerator_label(stock.accelerator)}"
             found.append(
-                engine.Pool(name, PaymentMode.OWNED, stock.accelerator, hourly, (float(stock.free),) * MONTHS)
+                engine.Pool(name, PaymentMode.OWNED, stock.accelerator, hourly, (float(stock.free),) * MONTHS,
+                            country=home)
             )  # fmt: skip
     for slug in sorted(slugs):
         for mode in RENTED:
-            best = _cheapest(
-                market,
-                [o for o in market.offers if (o.accelerator, o.mode) == (slug, mode)],
-                currency,
-            )
-            if best is not None:
-                found.append(best)
+            offers = [
+                o for o in with_terms(market.offers) if (o.accelerator, o.mode) == (slug, mode)
+            ]
+            there = [o for o in offers if country_of(o.region) == home]
+            both = (_cheapest(market, offers, currency), _cheapest(market, there, currency))
+            found += list({pool.name: pool for pool in both if pool is not None}.values())
     return found
 
 
@@ -133,6 +141,19 @@ def _cheapest(market: Snapshot, offers: Sequence[Offer], currency: str) -> engin
             1.0,
         )
     name = " · ".join((*offer.place[:2], accelerator_label(offer.accelerator), str(offer.mode)))
+    where = country_of(offer.region) or ""
+    if offer.commitment_months:
+        term = hourly * (MONTHS * HOURS_PER_MONTH)
+        free = Money(Decimal(0), hourly.currency)
+        return engine.Pool(
+            name,
+            offer.mode,
+            offer.accelerator,
+            free,
+            (1e6,) * MONTHS,
+            committed=term.rounded(),
+            country=where,
+        )
     return engine.Pool(
-        name, offer.mode, offer.accelerator, hourly, (1e6,) * MONTHS, stretch=stretch
+        name, offer.mode, offer.accelerator, hourly, (1e6,) * MONTHS, stretch=stretch, country=where
     )

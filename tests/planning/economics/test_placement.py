@@ -171,3 +171,40 @@ def test_bad_input_names_the_field(call, field):
     with pytest.raises(InputError) as error:
         call()
     assert error.value.field == field
+
+
+def test_a_reserved_year_is_paid_for_its_fullest_month_and_taken_where_it_is_used_enough():
+    term = usd(str(2 * 730 * 12))  # 2 an hour for a year
+    reserved = Pool(
+        "reserved", PaymentMode.RESERVED_1Y, "h100", usd("0"), (1e6,) * 12, committed=term
+    )
+    demand = Pool("demand", PaymentMode.ON_DEMAND, "h100", usd("4"), (1e6,) * 12)
+    steady = Workload("steady", Kind.ELASTIC, (8.0,) * 12)
+    short = Workload("short", Kind.ELASTIC, (8.0,) * 3 + (0.0,) * 9)
+
+    found = placement.place([steady], [reserved, demand])
+    assert cards(found, "steady", "reserved") == (8.0,) * 12
+    assert found.sheet.total.amount == 8 * 2 * 730 * 12
+    assert found.sheet.amount("committed/reserved").amount == 8 * 2 * 730 * 12
+
+    brief = placement.place([short], [reserved, demand])
+    assert cards(brief, "short", "demand")[:3] == (8.0,) * 3
+    assert brief.sheet.total.amount == 8 * 4 * 730 * 3
+
+    # Two that follow each other share the cards of one commitment.
+    after = Workload("after", Kind.ELASTIC, (0.0,) * 3 + (8.0,) * 9)
+    both = placement.place([short, after], [reserved, demand])
+    assert both.sheet.total.amount == 8 * 2 * 730 * 12
+
+
+def test_data_that_may_not_leave_the_country_stays_in_pools_that_stand_there():
+    abroad = Pool("abroad", PaymentMode.ON_DEMAND, "h100", usd("1"), (64.0,), country="US")
+    home = Pool("home", PaymentMode.ON_DEMAND, "h100", usd("5"), (64.0,), country="CN")
+    unknown = Pool("unknown", PaymentMode.ON_DEMAND, "h100", usd("1"), (64.0,))
+    kept = Workload("kept", Kind.ELASTIC, (8.0,), country="CN")
+
+    found = placement.place([kept], [abroad, home, unknown])
+
+    assert cards(found, "kept", "home") == (8.0,)
+    assert {one.pool for one in found.exclusions} == {"abroad", "unknown"}
+    assert "Its data may not leave CN; this pool stands in US" in str(found.exclusions[0].reason)
