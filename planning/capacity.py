@@ -28,6 +28,7 @@ class Supply:
     last: date | None = None
     label: str = ""
     late: bool = False  # the promised day is past
+    place: str = ""  # site or region; "": nobody told
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Demand:
     probability: float = 1.0
     label: str = ""
     team: str = ""
+    place: str = ""  # site or region; "": nobody told
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -18,7 +18,7 @@ from core.http import api_user
 from planning.api.requests import answer, checked, visible
 from planning.api.serializers import RequestDetailSerializer
 from planning.models import Allocation
-from planning.selectors.capacity import calendar
+from planning.selectors.capacity import Place, calendar
 from planning.services import allocations
 
 
@@ -53,8 +53,22 @@ class PoolSerializer(serializers.Serializer[Any]):
     windows = WindowSerializer(many=True)
 
 
+class PlaceSerializer(serializers.Serializer[Any]):
+    """A site or region; name "": nobody told a place. `short` by accelerator, on the worst day."""
+
+    name = serializers.CharField()
+    short = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
+    def get_short(self, place: Place) -> dict[str, int]:
+        return dict(place.short)
+
+
 class CalendarSerializer(serializers.Serializer[Any]):
-    """`whole` false: the caller's own teams alone, without supply."""
+    """`whole` false: the caller's own teams alone, without supply. `place` null: all places."""
+
+    place = serializers.CharField(allow_null=True)
+    places = PlaceSerializer(many=True)
 
     first = serializers.DateField()
     whole = serializers.BooleanField()
@@ -95,11 +109,12 @@ class MoveInput(serializers.Serializer[Any]):
 
 
 class Calendar(APIView):
-    """Supply and demand by accelerator and month."""
+    """Supply and demand by accelerator and month, of all places or of `place`."""
 
-    @extend_schema(responses=CalendarSerializer)
+    @extend_schema(parameters=[OpenApiParameter("place", str)], responses=CalendarSerializer)
     def get(self, request: Request) -> Response:
-        return Response(CalendarSerializer(calendar(api_user(request))).data)
+        found = calendar(api_user(request), place=request.query_params.get("place"))
+        return Response(CalendarSerializer(found).data)
 
 
 class AllocationList(ListAPIView[Allocation]):

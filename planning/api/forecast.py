@@ -17,12 +17,16 @@ from core.http import api_user
 from core.messages import msg
 from core.models import CURRENCY_CHOICES
 from core.organisation import today
+from core.policies import require
+from planning import policies
 from planning.api.requests import checked
 from planning.api.serializers import BalanceSerializer, ChangeSerializer
 from planning.forms.forecast import MonthForm
 from planning.selectors.forecast import forecast
+from planning.selectors.probabilities import probabilities
 from planning.selectors.showback import showback
 from planning.services import scenarios
+from planning.services.probabilities import set_prior
 from planning.services.scenarios import Change
 
 
@@ -37,6 +41,39 @@ class SpendForecastSerializer(serializers.Serializer[Any]):
     low = serializers.DecimalField(18, 3)
     expected = serializers.DecimalField(18, 3)
     high = serializers.DecimalField(18, 3)
+
+
+class ProbabilitySerializer(serializers.Serializer[Any]):
+    """`value` is what weighs: `agreed` of `reached`, drawn to `prior` as if that were `weight` more requests."""
+
+    stage = serializers.CharField()
+    value = serializers.FloatField()
+    reached = serializers.IntegerField()
+    agreed = serializers.IntegerField()
+    observed = serializers.FloatField(allow_null=True)
+    prior = serializers.FloatField()
+    weight = serializers.IntegerField()
+
+
+class PriorInput(serializers.Serializer[Any]):
+    stage = serializers.CharField()
+    share = serializers.DecimalField(5, 4)
+    weight = serializers.IntegerField()
+
+
+class Probabilities(APIView):
+    """How likely each stage is to be approved; POST changes what is assumed of one (finance)."""
+
+    @extend_schema(responses=ProbabilitySerializer(many=True))
+    def get(self, request: Request) -> Response:
+        require(policies.can_try_scenarios(api_user(request)))
+        return Response(ProbabilitySerializer(probabilities().values(), many=True).data)
+
+    @extend_schema(request=PriorInput, responses=ProbabilitySerializer)
+    @idempotent
+    def post(self, request: Request) -> Response:
+        row = set_prior(by=api_user(request), **checked(PriorInput(data=request.data)))
+        return Response(ProbabilitySerializer(probabilities()[row.stage]).data)
 
 
 class YearForecastSerializer(serializers.Serializer[Any]):

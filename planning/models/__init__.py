@@ -16,6 +16,7 @@ from planning.models.delegations import Delegation
 from planning.models.discussion import RequestAttachment, RequestComment, RequestWatch
 from planning.models.month_one import MonthOneReview, ReviewRules
 from planning.models.plans import PlanChoice
+from planning.models.probabilities import StagePrior
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.models.review_work import ReviewAction, TeamPlan
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
@@ -82,6 +83,7 @@ __all__ = [
     "RevisionUse",
     "SavedFilter",
     "Site",
+    "StagePrior",
     "Study",
     "StudyBrief",
     "TeamPlan",

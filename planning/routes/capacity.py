@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from planning.views import capacity, forecast
+from planning.views import capacity, forecast, probabilities
 
 pages = [
     path("capacity/", capacity.capacity_calendar, name="capacity"),
@@ -11,6 +11,7 @@ pages = [
     path("capacity/<int:pk>/release/", capacity.allocation_release, name="allocation-release"),
     path("capacity/<int:pk>/renew/", capacity.allocation_renew, name="allocation-renew"),
     path("budgets/forecast/", forecast.budget_forecast, name="budget-forecast"),
+    path("budgets/probabilities/", probabilities.probability_page, name="probabilities"),
     path("budgets/costs/", forecast.team_costs, name="team-costs"),
     path("budgets/costs/<str:kind>/", forecast.team_costs_export, name="team-costs-export"),
     path("budgets/what-if/", forecast.ledger_what_if, name="ledger-what-if"),

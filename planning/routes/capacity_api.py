@@ -14,6 +14,7 @@ api = [
     ),
     path("allocations/<int:pk>/renew/", capacity.Renew.as_view(), name="api-allocation-renew"),
     path("budget-forecast/", forecast.BudgetForecast.as_view(), name="api-forecast"),
+    path("probabilities/", forecast.Probabilities.as_view(), name="api-probabilities"),
     path("showback/", forecast.Showback.as_view(), name="api-showback"),
     path("ledger/what-if/", forecast.WhatIf.as_view(), name="api-what-if"),
     path("ledger/what-if/propose/", forecast.Propose.as_view(), name="api-what-if-propose"),

@@ -23,19 +23,15 @@ from planning.capacity import (
 )
 from planning.models.allocations import Allocation, AllocationQuerySet
 from planning.models.plans import PaymentChoice, PlanChoice
+from planning.models.probabilities import STAGES
 from planning.models.requests import CapacityRequest, RequestQuerySet, visible_teams
 from planning.models.telemetry import CardDay
+from planning.selectors.probabilities import values
 from planning.selectors.telemetry import IDLE_BELOW
 from planning.states import RequestStatus
 from planning.supply import card_supply, lead_days
 
 MONTHS = 12
-# How likely what is asked for comes to stand. [1]
-PROBABILITY: dict[str, float] = {
-    RequestStatus.SUBMITTED: 0.5,
-    RequestStatus.IN_REVIEW: 0.7,
-    RequestStatus.CHANGES_REQUESTED: 0.3,
-}
 SURE = (RequestStatus.APPROVED, RequestStatus.SOURCING)
 # A cloud gives these by the hour: they need no cards of our own.
 ELASTIC = (PaymentChoice.ON_DEMAND, PaymentChoice.SPOT)
@@ -66,32 +62,81 @@ class Calendar:
     pools: tuple[Pool, ...]
     whole: bool
     hoarded: tuple[Hoarded, ...]
+    place: str | None  # None: all places
+    places: tuple[Place, ...]
 
 
-def calendar(user: User, *, months: int = MONTHS, on: date | None = None) -> Calendar:
-    """A fixed number of queries. Who sees only some teams sees their demand alone: neither supply nor others."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A site or region and what is missing there at most, by accelerator. Name "": where nobody told a place."""
+
+    name: str
+    short: tuple[tuple[str, int], ...]
+
+
+def place_of(plan: PlanChoice) -> str:
+    """Where the plan is: its site or region, else the region that the request names; "" when neither is told."""
+    summary = plan.summary if isinstance(plan.summary, dict) else {}
+    return str(summary.get("place") or summary.get("region") or plan.revision.region or "").strip()
+
+
+def calendar(
+    user: User, *, months: int = MONTHS, on: date | None = None, place: str | None = None
+) -> Calendar:
+    """A fixed number of queries. Who sees only some teams sees their demand alone: neither supply nor others.
+
+    With `place`, that site or region alone; "" is what nobody told a place of, which counts at no place.
+    """
     first = on or today()
     whole = visible_teams(user) is None
     demand = _demand(
         CapacityRequest.objects.visible_to(user), Allocation.objects.visible_to(user), first
     )
     supply = [*card_supply(first), *_terms(first)] if whole else []
-    slugs = sorted({row.accelerator for row in supply} | {row.accelerator for row in demand})
-    pools = [
-        pool(
-            slug,
-            [row for row in supply if row.accelerator == slug],
-            [row for row in demand if row.accelerator == slug],
-            first=first,
-            months=months,
-            lead_days=lead_days(slug) if whole else None,
-        )
-        for slug in slugs
-    ]
+    names = sorted({row.place for row in supply} | {row.place for row in demand})
+    leads = {
+        slug: lead_days(slug) if whole else None
+        for slug in {row.accelerator for row in supply} | {row.accelerator for row in demand}
+    }
+
+    def pools_at(name: str | None) -> list[Pool]:
+        there = [row for row in supply if name is None or row.place == name]
+        wanted = [row for row in demand if name is None or row.place == name]
+        slugs = sorted({row.accelerator for row in there} | {row.accelerator for row in wanted})
+        return [
+            pool(
+                slug,
+                [row for row in there if row.accelerator == slug],
+                [row for row in wanted if row.accelerator == slug],
+                first=first,
+                months=months,
+                lead_days=leads[slug],
+            )
+            for slug in slugs
+        ]
+
+    pools = pools_at(place)
     pools.sort(
         key=lambda row: (-max((month.short for month in row.months), default=0), row.accelerator)
     )
-    return Calendar(first, tuple(pools), whole, tuple(hoarded(user, on=first)))
+    places = tuple(
+        Place(
+            name,
+            tuple(
+                (row.accelerator, max(month.short for month in row.months))
+                for row in pools_at(name)
+            ),
+        )
+        for name in names
+    )
+    return Calendar(
+        first,
+        tuple(pools),
+        whole,
+        tuple(hoarded(user, on=first)),
+        place,
+        places if any(names) else (),
+    )
 
 
 def _plans(requests: RequestQuerySet) -> list[PlanChoice]:
@@ -109,7 +154,10 @@ def _span(plan: PlanChoice, first: date) -> tuple[date, date | None]:
 def _demand(
     requests: RequestQuerySet, allocations: AllocationQuerySet, first: date
 ) -> list[Demand]:
-    """What runs, what is approved, and what is asked for."""
+    """What runs, what is approved, and what is asked for, each at the place that its plan or its text names."""
+    asked = requests.filter(status__in=[*SURE, RequestStatus.FULFILLED, *STAGES])
+    plans = _plans(asked)
+    places = {plan.revision.request_id: place_of(plan) for plan in plans}
     found = []
     given: dict[int, int] = {}
     for row in (
@@ -118,10 +166,10 @@ def _demand(
         given[row.request_id] = given.get(row.request_id, 0) + row.cards
         found.append(
             Demand(row.pool.accelerator_slug, row.cards, RUNNING, row.first_day, row.last_day,
-                   label=str(row.request), team=str(row.team))
+                   label=str(row.request), team=str(row.team), place=places.get(row.request_id, ""))
         )  # fmt: skip
-    asked = requests.filter(status__in=[*SURE, RequestStatus.FULFILLED, *PROBABILITY])
-    for plan in _plans(asked):
+    likely = values()
+    for plan in plans:
         request = plan.revision.request
         cards = plan.cards - given.get(request.pk, 0)
         start, last = _span(plan, first)
@@ -136,7 +184,8 @@ def _demand(
         )
         found.append(
             Demand(plan.accelerator_slug, cards, kind, start, last,
-                   PROBABILITY.get(request.status, 1.0), str(request), str(request.team))
+                   likely.get(request.status, 1.0), str(request), str(request.team),
+                   place=place_of(plan))
         )  # fmt: skip
     return found
 
@@ -156,7 +205,7 @@ def _terms(first: date) -> list[Supply]:
         if last is None or last >= first:
             found.append(
                 Supply(plan.accelerator_slug, plan.cards, RESERVED, start, last,
-                       str(plan.revision.request))
+                       str(plan.revision.request), place=place_of(plan))
             )  # fmt: skip
     return found
 

@@ -20,7 +20,7 @@ from planning.capacity import month_starts
 from planning.models.budgets import Bucket, Budget, LedgerEntry
 from planning.models.plans import SpendKind
 from planning.selectors.budgets import balances
-from planning.selectors.capacity import PROBABILITY
+from planning.selectors.probabilities import values
 
 ZERO = Decimal(0)
 RUN_RATE_MONTHS = 3
@@ -95,6 +95,7 @@ def forecast(user: User, *, year: int | None = None, team: int | None = None) ->
     def here(amount: Decimal, currency: str) -> Decimal:
         return convert(Money(amount, currency), org.currency, day).amount
 
+    likely = values()
     asked: dict[str, dict[bool, Decimal]] = defaultdict(lambda: {False: ZERO, True: ZERO})
     reserved = (
         LedgerEntry.objects.filter(budget__in=rows, bucket=Bucket.RESERVED)
@@ -105,7 +106,7 @@ def forecast(user: User, *, year: int | None = None, team: int | None = None) ->
     for kind, currency, status, total in reserved:
         amount = here(Decimal(total), currency)
         asked[kind][False] += amount
-        asked[kind][True] += amount * Decimal(str(PROBABILITY.get(status or "", 0)))
+        asked[kind][True] += amount * Decimal(str(likely.get(status or "", 0)))
     spent_by: dict[str, dict[date, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
     posted = (
         LedgerEntry.objects.filter(budget__in=rows, bucket=Bucket.ACTUAL)

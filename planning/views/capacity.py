@@ -32,7 +32,7 @@ PAGE = 50
 @require_safe
 def capacity_calendar(request: SignedInRequest) -> HttpResponse:
     """Where the constraint is before it hurts."""
-    found = calendar(request.user)
+    found = calendar(request.user, place=request.GET.get("place"))
     rows = (
         Allocation.objects.visible_to(request.user)
         .standing()
@@ -43,6 +43,10 @@ def capacity_calendar(request: SignedInRequest) -> HttpResponse:
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     context = {
         "calendar": found,
+        "places": [
+            (place, [(accelerator_label(slug), short) for slug, short in place.short])
+            for place in found.places
+        ],
         "pools": [(pool, _chart(pool, found.whole)) for pool in found.pools],
         "page": page,
         "rows": [

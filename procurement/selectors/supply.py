@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 from statistics import median
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Value
+from django.db.models.functions import Coalesce, NullIf
 
 from core.organisation import organisation
 from planning.capacity import ON_ORDER, OWNED, Supply
@@ -28,11 +29,12 @@ def card_supply(on: date) -> Iterable[Supply]:
         Asset.objects.filter(kind=AssetKind.ACCELERATOR, status=AssetStatus.IN_SERVICE)
         .exclude(accelerator_slug="")
         .order_by()
-        .values_list("accelerator_slug")
+        .annotate(where=Coalesce(NullIf("site", Value("")), "parent__site", Value("")))
+        .values_list("accelerator_slug", "where")
         .annotate(n=Count("pk"))
     )
-    for slug, cards in in_service:
-        yield Supply(slug, cards, OWNED, on)
+    for slug, where, cards in in_service:
+        yield Supply(slug, cards, OWNED, on, place=where)
     lines = list(
         OrderLine.objects.filter(
             order__status__in=BINDING, accelerators_per_item__gt=0, short_closed=False

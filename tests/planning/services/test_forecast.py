@@ -73,10 +73,10 @@ def test_the_year_adds_up_what_is_spent_bound_and_asked_for(w):
     (cloud, purchase) = found.kinds
     assert (found.year, found.currency) == (2026, "CNY")
     assert (purchase.allotted, purchase.actual, purchase.bound) == (13000, 400, 2600)
-    assert (purchase.pipeline, purchase.weighed) == (500, 350)  # in review counts 0.7
-    assert (purchase.low, purchase.expected, purchase.high) == (3000, 3350, 3500)
+    assert (purchase.pipeline, purchase.weighed) == (500, 375)  # (2 of 2 + 10 × 0.7) / 12
+    assert (purchase.low, purchase.expected, purchase.high) == (3000, 3375, 3500)
     assert (cloud.actual, cloud.run_rate, cloud.months_left) == (0, 0, 2)
-    assert found.total("left") == 13000 - 3350
+    assert found.total("left") == 13000 - 3375
 
 
 def test_a_cloud_keeps_costing_what_it_cost_lately(w):
@@ -105,7 +105,7 @@ def test_the_course_runs_from_what_is_spent_to_the_expected_end(w):
     assert [row[0].month for row in rows] == [*range(1, 11), 10, 11, 12]
     assert rows[9][:3] == (date(2026, 10, 1), "spent", 400)
     assert rows[10][:3] == (date(2026, 10, 1), "forecast", 400)
-    assert rows[-1][1:] == ("forecast", 1350, 1000, 1500)
+    assert rows[-1][1:] == ("forecast", Decimal("1363.640"), 1000, 1500)
 
 
 def test_a_reader_forecasts_only_what_they_may_see(w):
