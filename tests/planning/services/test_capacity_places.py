@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from core.models import User
@@ -116,13 +117,14 @@ def test_cards_stand_where_they_or_their_server_stand(organisation):
         status="in_service",
         site="Hall A",
         received_on=today(),
+        in_service_at=timezone.now(),
     )
     for number, (site, parent) in enumerate(
         (("", server), ("Hall B", server), ("", None)), start=2
     ):
         Asset.objects.create(
             kind="accelerator", serial=f"C{number}", folded_serial=f"C{number}", status="in_service", site=site,
-            parent=parent, accelerator_slug=H100, received_on=today(),
+            parent=parent, accelerator_slug=H100, received_on=today(), in_service_at=timezone.now(),
         )  # fmt: skip
     assert {(row.place, row.cards) for row in card_supply(today())} == {
         ("Hall A", 1), ("Hall B", 1), ("", 1),
