@@ -58,6 +58,7 @@ def name_own_actions() -> None:
             "invoice.not_matched": _("Invoice does not match"),
             "invoice.overridden": _("Difference overridden"),
             "invoice.paid": _("Invoice paid"),
+            "invoice.part_paid": _("Part of the invoice paid"),
             "invoice.voided": _("Invoice voided"),
             "order.acknowledged": _("Order acknowledged"),
             "order.amended": _("Order amended"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.organisation import organisation
 from core.pdf import render_pdf
 from procurement.models import PurchaseOrder
+from procurement.selectors.milestones import milestone_states
 
 
 def render_order(order: PurchaseOrder) -> bytes:
@@ -17,6 +18,7 @@ def render_order(order: PurchaseOrder) -> bytes:
         "order": order,
         "lines": list(zip(lines, totals.lines, strict=True)),
         "totals": totals,
+        "milestones": milestone_states(order, totals),
         "warranty": order.quote.warranty,
         "terms": order.award.rfq.terms,
         "contact": order.vendor.contacts.first(),

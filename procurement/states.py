@@ -259,13 +259,15 @@ ACCEPTANCE_RULES: tuple[Rule, ...] = (
 
 INVOICE_RULES: tuple[Rule, ...] = (
     Rule("match_invoice", (N.CAPTURED, N.EXCEPTION), (N.MATCHED, N.EXCEPTION), (A.FINANCE,),
-         "not the receiver; quantity within what was accepted and not yet matched; price and tax within tolerance"),
+         "not the receiver; quantity within what was accepted and not yet matched, or milestones within what their "
+         "event opened; price and tax within tolerance"),
     Rule("override_invoice", (N.EXCEPTION,), (N.MATCHED,), (A.FINANCE,),
          "not the one who matched; a reason; never a quantity above what was accepted"),
     Rule("approve_invoice", (N.MATCHED,), (N.APPROVED,), (A.FINANCE, A.APPROVER), "not the one who matched"),
-    Rule("pay_invoice", (N.APPROVED,), (N.PAID,), (A.FINANCE,), "", "spent from the budget"),
+    Rule("pay_invoice", (N.APPROVED,), (N.APPROVED, N.PAID), (A.FINANCE,), "at most what is open",
+         "spent from the budget; paid once nothing is open or the payment settles the rest"),
     Rule("void_invoice", (N.CAPTURED, N.EXCEPTION, N.MATCHED, N.APPROVED), (N.VOID,), (A.FINANCE,),
-         "a reason", "the matched quantity is free again"),
+         "a reason; nothing of it is paid", "the matched quantity is free again"),
 )  # fmt: skip
 
 RMA_RULES: tuple[Rule, ...] = (

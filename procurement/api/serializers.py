@@ -12,6 +12,7 @@ from core.http import api_user
 from core.messages import Message
 from core.money import money_json as money
 from procurement import policies
+from procurement.milestones import PaymentEvent
 from procurement.models import (
     Acceptance,
     AcceptanceUnit,
@@ -24,11 +25,14 @@ from procurement.models import (
     EvidenceFile,
     Invoice,
     InvoiceLine,
+    InvoicePart,
     OrderRevision,
+    Payment,
     PurchaseOrder,
     PurchasingPolicy,
     Quote,
     QuoteLine,
+    QuotePayment,
     ReceiptLine,
     Rfq,
     RfqCriterion,
@@ -44,6 +48,7 @@ from procurement.models import (
 from procurement.models.quotes import LineKind, PriceBreak
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.awarded import order_old_rates, order_rows
+from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.selectors.vendor_scores import vendor_scores
 from procurement.services.quotes import WARRANTY_FIELDS
@@ -208,12 +213,19 @@ class WarrantySerializer(serializers.ModelSerializer[WarrantyTerms]):
         fields = list(WARRANTY_FIELDS)
 
 
+class PaymentTermSerializer(serializers.ModelSerializer[QuotePayment]):
+    class Meta:
+        model = QuotePayment
+        fields = ["position", "event", "percent", "days", "label"]
+
+
 class QuoteSerializer(serializers.ModelSerializer[Quote]):
     """While the bids are sealed, or for readers who do not read prices: who answered, when, and the hash."""
 
     vendor_name = serializers.CharField(source="vendor.name", read_only=True)
     lines = QuoteLineSerializer(many=True, read_only=True)
     warranty = WarrantySerializer(read_only=True)
+    payments = PaymentTermSerializer(many=True, read_only=True)
     totals = serializers.SerializerMethodField()
     expired = serializers.BooleanField(source="is_expired", read_only=True)
 
@@ -234,7 +246,7 @@ class QuoteSerializer(serializers.ModelSerializer[Quote]):
         fields = [
             *HEAD, "rfq", "vendor", "vendor_name", "revision", "reference", "currency", "tax_mode",
             "valid_until", "expired", "lead_time_days", "partial_delivery", "incoterm", "payment_terms", "notes",
-            "received_at", "content_hash", "reason", "lines", "warranty", "totals",
+            "received_at", "content_hash", "reason", "lines", "warranty", "payments", "totals",
         ]  # fmt: skip
 
     @extend_schema_field(TotalsSerializer)
@@ -335,6 +347,9 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
     against_approved = serializers.SerializerMethodField(
         help_text="By request: approved, ordered with tax, difference; with one order only, null in lists"
     )
+    milestones = serializers.SerializerMethodField(
+        help_text="Parts of the payment with amounts; with one order only, null in lists"
+    )
     old_rates = serializers.SerializerMethodField(
         help_text="Exchange rates it would use today that the rules call old; with one order only, null in lists"
     )
@@ -344,7 +359,7 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         fields = [
             *HEAD, "number", "award", "quote", "vendor", "vendor_name", "currency", "tax_mode", "revision",
             "issued_by", "issued_at", "expected_on", "promised_on", "lines", "totals",
-            "against_approved", "old_rates",
+            "milestones", "against_approved", "old_rates",
         ]  # fmt: skip
 
     def _may_read(self, order: PurchaseOrder) -> bool:
@@ -378,6 +393,12 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         return totals(order.totals([row.line for row in self._progress(order)]))
 
     @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
+    def get_milestones(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:
+        if self.parent is not None or not self._may_read(order):
+            return None
+        return [state.to_json() for state in milestone_states(order)]
+
+    @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
     def get_old_rates(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:
         if self.parent is not None or not self._may_read(order):
             return None
@@ -396,7 +417,7 @@ class AmendmentSerializer(serializers.ModelSerializer[OrderRevision]):
 
     class Meta:
         model = OrderRevision
-        fields = ["id", "order", "number", "status", "reason", "lines", "gross_amount", "proposed_by",
+        fields = ["id", "order", "number", "status", "reason", "lines", "payments", "gross_amount", "proposed_by",
                   "proposed_at", "decided_by", "decided_at", "decision_reason"]  # fmt: skip
 
 
@@ -428,10 +449,26 @@ class InvoiceLineSerializer(serializers.ModelSerializer[InvoiceLine]):
         fields = ["position", "quantity", "unit_price", "tax_rate"]
 
 
+class InvoicePartSerializer(serializers.ModelSerializer[InvoicePart]):
+    position = serializers.IntegerField(source="milestone.position")
+
+    class Meta:
+        model = InvoicePart
+        fields = ["position", "amount"]
+
+
+class PaymentSerializer(serializers.ModelSerializer[Payment]):
+    class Meta:
+        model = Payment
+        fields = ["number", "paid_on", "amount", "rate", "reference", "settles"]
+
+
 class InvoiceSerializer(serializers.ModelSerializer[Invoice]):
     matched_by = Named()
     approved_by = Named()
     lines = InvoiceLineSerializer(many=True, read_only=True)
+    milestones = InvoicePartSerializer(many=True, read_only=True, source="parts")
+    payments = PaymentSerializer(many=True, read_only=True)
     exceptions = serializers.SerializerMethodField()
 
     class Meta:
@@ -440,6 +477,7 @@ class InvoiceSerializer(serializers.ModelSerializer[Invoice]):
             *HEAD, "order", "vendor", "number", "dated_on", "currency", "tax_mode", "stated_tax",
             "stated_gross", "exceptions", "override_reason", "matched_by", "approved_by", "paid_at", "paid_on",
             "paid_amount", "paid_rate", "payment_reference", "lines",
+            "milestones", "payments",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
@@ -632,6 +670,15 @@ class QuoteLineInput(serializers.Serializer[Any]):
     breaks = BreakInput(many=True, required=False)
 
 
+class TermInput(serializers.Serializer[Any]):
+    """A part of the payment: so many per cent, so many days after its event."""
+
+    event = serializers.ChoiceField(choices=[str(event) for event in PaymentEvent])
+    percent = serializers.CharField(help_text="As text: 30 is 30 %")
+    days = serializers.IntegerField(required=False, default=0)
+    label = serializers.CharField(required=False, allow_blank=True, default="", max_length=80)
+
+
 class OfferInput(serializers.Serializer[Any]):
     """What a vendor offers."""
 
@@ -642,6 +689,7 @@ class OfferInput(serializers.Serializer[Any]):
     partial_delivery = serializers.BooleanField(required=False, allow_null=True)
     lines = QuoteLineInput(many=True)
     warranty = WarrantySerializer()
+    payments = TermInput(many=True, required=False)
     reference = serializers.CharField(required=False, allow_blank=True)
     incoterm = serializers.CharField(required=False, allow_blank=True)
     payment_terms = serializers.CharField(required=False, allow_blank=True)
@@ -672,7 +720,10 @@ class LineChangeInput(serializers.Serializer[Any]):
 
 
 class AmendmentInput(serializers.Serializer[Any]):
-    lines = LineChangeInput(many=True)
+    """Lines that change, or other parts of the payment."""
+
+    lines = LineChangeInput(many=True, required=False)
+    payments = TermInput(many=True, required=False, allow_null=True, default=None)
     reason = serializers.CharField()
 
 
@@ -718,6 +769,11 @@ class InvoiceLineInput(serializers.Serializer[Any]):
     tax_rate = serializers.CharField(required=False, default="0")
 
 
+class InvoicePartInput(serializers.Serializer[Any]):
+    position = serializers.IntegerField()
+    amount = serializers.CharField(help_text="With tax")
+
+
 class InvoiceInput(serializers.Serializer[Any]):
     number = serializers.CharField(max_length=80)
     dated_on = serializers.DateField()
@@ -725,7 +781,8 @@ class InvoiceInput(serializers.Serializer[Any]):
     tax_mode = serializers.CharField(required=False)
     stated_tax = serializers.CharField()
     stated_gross = serializers.CharField()
-    lines = InvoiceLineInput(many=True)
+    lines = InvoiceLineInput(many=True, required=False)
+    milestones = InvoicePartInput(many=True, required=False)
 
 
 class EvidenceInput(serializers.Serializer[Any]):

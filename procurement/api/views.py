@@ -77,7 +77,8 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
         lambda: Quote.objects.select_related("rfq", "vendor", "warranty").prefetch_related(
             Prefetch(
                 "lines", QuoteLine.objects.select_related("rfq_line").prefetch_related("breaks")
-            )
+            ),
+            "payments",
         ),
         s.QuoteSerializer,
     ),
@@ -122,7 +123,7 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
     ),
     "invoice": (
         lambda: Invoice.objects.select_related("matched_by", "approved_by").prefetch_related(
-            "lines__order_line"
+            "lines__order_line", "parts__milestone", "payments"
         ),
         s.InvoiceSerializer,
     ),
@@ -218,6 +219,7 @@ FIELDS: tuple[
     (forms.DateTimeField, serializers.DateTimeField),
     (forms.DateField, serializers.DateField),
     (forms.IntegerField, serializers.IntegerField),
+    (forms.BooleanField, serializers.BooleanField),
 )
 # What the API takes beyond the page's form.
 EXTRA: dict[tuple[str, str], dict[str, serializers.Field[Any, Any, Any, Any]]] = {
@@ -432,7 +434,8 @@ class OrderAmendments(APIView):
         revision = orders.propose_amendment(
             order_id=pk,
             by=api_user(request),
-            changes={line.pop("position"): line for line in data["lines"]},
+            changes={line.pop("position"): line for line in data.get("lines", [])},
+            payments=data["payments"],
             reason=data["reason"],
             version=seen_version(request),
         )

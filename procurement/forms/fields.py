@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from core.errors import InputError
 from core.forms import DateInput
+from procurement.milestones import check_terms, read_terms
 from procurement.models.rmas import Outcome
 
 
@@ -32,6 +36,31 @@ class LocalDateTimeInput(forms.DateTimeInput):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(format="%Y-%m-%dT%H:%M", **kwargs)
+
+
+class TermsField(forms.CharField):
+    """Payment terms, one a line: “30 order”; cleaned to mappings for the service."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            label=_("Parts of the payment"), required=False, max_length=4000,
+            widget=forms.Textarea(
+                attrs={"rows": 4, "placeholder": "30 order\n60 delivery\n10 acceptance"}
+            ),
+            help_text=_(
+                "One a line: per cent, what opens it (order, delivery, acceptance or retention), and days after it "
+                "if any. They add up to 100. Left empty, accepted quantities are paid by invoice."
+            ),
+            **options,
+        )  # fmt: skip
+
+    def clean(self, value: Any) -> list[dict[str, Any]]:
+        try:
+            rows = read_terms(super().clean(value))
+            check_terms(rows)
+        except InputError as error:
+            raise ValidationError(error.message.render(gettext), code=error.code) from error
+        return rows
 
 
 class ReasonForm(forms.Form):
@@ -63,6 +92,10 @@ class PaymentForm(forms.Form):
         label=_("Rate that the bank took"), max_digits=18, decimal_places=8, required=False
     )
     reference = forms.CharField(label=_("Bank reference"), max_length=80, required=False)
+    settles = forms.BooleanField(
+        label=_("The rest will not be paid"), required=False,
+        help_text=_("A discount or a penalty: the invoice counts as paid with this."),
+    )  # fmt: skip
 
 
 class NoteForm(forms.Form):

@@ -12,9 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from core.errors import InputError
 from core.organisation import today
-from procurement.forms.fields import day, text
+from procurement.forms.fields import TermsField, day, text
+from procurement.milestones import write_terms
 from procurement.models import PurchaseOrder
 from procurement.models.quotes import TAX_MODE_CHOICES
+from procurement.selectors.milestones import MilestoneState, milestone_states
 from procurement.selectors.progress import LineProgress, line_progress
 
 
@@ -69,10 +71,13 @@ def str_of(error: InputError) -> ValidationError:
 class AmendForm(LineFields):
     """Other quantities or prices, proposed."""
 
+    payments = TermsField()
     reason = text(_("Reason"))
 
     def __init__(self, data: Any = None, *, order: PurchaseOrder) -> None:
         super().__init__(data)
+        written = write_terms(row.term for row in order.milestones.all())
+        self.initial = {**self.initial, "payments": written}
         self.add_lines(order)
 
     def fields_for(self, row: LineProgress) -> dict[str, forms.Field]:
@@ -90,6 +95,7 @@ class AmendForm(LineFields):
     def service_arguments(self) -> dict[str, Any]:
         return {
             "reason": self.cleaned_data["reason"],
+            "payments": self.cleaned_data["payments"],
             "changes": {
                 line["position"]: {"quantity": line["quantity"], "unit_price": line["unit_price"]}
                 for line in self.per_line("quantity", "unit_price")
@@ -97,8 +103,8 @@ class AmendForm(LineFields):
         }
 
 
-class InvoiceForm(LineFields):
-    """An invoice as printed."""
+class InvoiceHead(LineFields):
+    """What every invoice prints."""
 
     number = forms.CharField(label=_("Invoice number"), max_length=80)
     dated_on = day(_("Date of the invoice"))
@@ -115,6 +121,47 @@ class InvoiceForm(LineFields):
         super().__init__(data, files)
         self.initial = {**self.initial, "tax_mode": order.tax_mode, "dated_on": today()}
         self.add_lines(order)
+
+    def service_arguments(self) -> dict[str, Any]:
+        names = ("number", "dated_on", "tax_mode", "stated_tax", "stated_gross", "upload")
+        return {name: self.cleaned_data[name] for name in names} | {"currency": self.order.currency}
+
+
+class MilestoneInvoiceForm(InvoiceHead):
+    """An invoice against the milestones of its order: how much of which."""
+
+    def add_lines(self, order: PurchaseOrder) -> None:
+        self.order = order
+        self.states = milestone_states(order)
+        for state in self.states:
+            self.fields[f"amount_{state.milestone.position}"] = forms.DecimalField(
+                label=_("Amount invoiced, with tax"), min_value=0, max_digits=20, decimal_places=3,
+                required=False, initial=plain(state.free.amount) if state.free.amount else None,
+            )  # fmt: skip
+
+    def rows(self) -> list[Any]:
+        return []
+
+    def parts(self) -> list[tuple[MilestoneState, forms.BoundField]]:
+        return [(state, self[f"amount_{state.milestone.position}"]) for state in self.states]
+
+    def heads(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if not name.startswith("amount_")]
+
+    def service_arguments(self) -> dict[str, Any]:
+        amounts = [
+            (state.milestone.position, self.cleaned_data[f"amount_{state.milestone.position}"])
+            for state in self.states
+        ]
+        return super().service_arguments() | {
+            "milestones": [
+                {"position": position, "amount": amount} for position, amount in amounts if amount
+            ]
+        }
+
+
+class InvoiceForm(InvoiceHead):
+    """An invoice of accepted quantities."""
 
     def fields_for(self, row: LineProgress) -> dict[str, forms.Field]:
         return {
@@ -133,15 +180,7 @@ class InvoiceForm(LineFields):
         }  # fmt: skip
 
     def service_arguments(self) -> dict[str, Any]:
-        data = self.cleaned_data
-        return {
-            "number": data["number"],
-            "dated_on": data["dated_on"],
-            "tax_mode": data["tax_mode"],
-            "currency": self.order.currency,
-            "stated_tax": data["stated_tax"],
-            "stated_gross": data["stated_gross"],
-            "upload": data["upload"],
+        return super().service_arguments() | {
             "lines": [
                 {
                     "position": line["position"],

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.models import CURRENCY_CHOICES
-from procurement.forms.fields import day, text
+from procurement.forms.fields import TermsField, day, text
 from procurement.models import Rfq, Vendor, WarrantyTerms
 from procurement.models.quotes import TAX_MODE_CHOICES, LineKind
 from procurement.services.quotes import WARRANTY_FIELDS
@@ -44,6 +44,7 @@ class QuoteForm(forms.Form):
     partial_delivery = forms.NullBooleanField(label=_("May come in parts"), required=False)
     incoterm = forms.CharField(label=_("Delivery term (Incoterm)"), max_length=40, required=False)
     payment_terms = forms.CharField(label=_("Payment terms"), max_length=200, required=False)
+    payments = TermsField()
     notes = text(_("Notes"), required=False, rows=2)
     papers = MultipleFileField(
         label=_("The vendor's own file"), required=False,

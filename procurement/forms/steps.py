@@ -29,7 +29,7 @@ from procurement.models import (
     Rma,
     Vendor,
 )
-from procurement.selectors.progress import line_progress
+from procurement.selectors.milestones import unfinished
 from procurement.serials import UnitEntry
 from procurement.services import (
     acceptance,
@@ -39,6 +39,7 @@ from procurement.services import (
     deliveries,
     invoices,
     orders,
+    payments,
     quotes,
     rfqs,
     rmas,
@@ -101,9 +102,9 @@ def _receive_replacement(
 
 
 def _payment(form: forms.Form, invoice: Invoice) -> None:
-    """Today and the invoice's total to start with; of a foreign payment the rate or the reference is asked for."""
+    """Today and what is open to start with; of a foreign payment the rate or the reference is asked for."""
     base = organisation().currency
-    form.initial = {"paid_on": today(), "amount": invoice.gross.amount, **form.initial}
+    form.initial = {"paid_on": today(), "amount": invoice.open_amount.amount, **form.initial}
     form.fields["amount"].label = f"{form.fields['amount'].label} ({invoice.currency})"
     if invoice.currency == base:
         del form.fields["rate"]
@@ -156,7 +157,7 @@ STEPS: tuple[Step, ...] = (
          form=fields.PromiseForm),
     Step("order", "close", "close", "order_id", orders.close_order, _("Close the order"),
          _("What is missing is closed short, with a reason; what is left of the commitment is released."), MAYBE,
-         needs_reason=lambda order: any(row.paid < row.ordered for row in line_progress(order).values())),
+         needs_reason=lambda order: bool(unfinished(order))),
     Step("order", "cancel", "cancel", "order_id", orders.cancel_order, _("Cancel the order"),
          _("The commitment is released. This cannot be undone."), REASON, "danger"),
     # delivery
@@ -206,8 +207,9 @@ STEPS: tuple[Step, ...] = (
          _("Price or tax differences only; never more than was accepted."), REASON, "danger"),
     Step("invoice", "approve", "approve_invoice", "invoice_id", invoices.approve_invoice, _("Approve for payment"),
          tone="primary"),
-    Step("invoice", "pay", "pay_invoice", "invoice_id", invoices.pay_invoice, _("Note the payment"),
-         _("The budget's actuals grow by what was paid."), fields.PaymentForm, "primary", prepare=_payment),
+    Step("invoice", "pay", "pay_invoice", "invoice_id", payments.pay_invoice, _("Note the payment"),
+         _("The budget's actuals grow by what was paid. Less than what is open is a part payment."),
+         fields.PaymentForm, "primary", prepare=_payment),
     Step("invoice", "void", "void_invoice", "invoice_id", invoices.void_invoice, _("Void"), form=REASON,
          tone="danger"),
     # rma

@@ -9,6 +9,7 @@ from procurement.models.evidence import EvidenceFile, UnitVerdict
 from procurement.models.invoices import Invoice, InvoiceLine
 from procurement.models.live import LiveCard, LiveChunk, LiveFeed
 from procurement.models.orders import OrderLine, OrderRevision, PurchaseOrder
+from procurement.models.payments import InvoicePart, Milestone, Payment, QuotePayment
 from procurement.models.policy import PurchasingPolicy
 from procurement.models.quote_imports import QuoteImport
 from procurement.models.quotes import (
@@ -39,11 +40,14 @@ __all__ = [
     "EvidenceFile",
     "Invoice",
     "InvoiceLine",
+    "InvoicePart",
     "LiveCard",
     "LiveChunk",
     "LiveFeed",
+    "Milestone",
     "OrderLine",
     "OrderRevision",
+    "Payment",
     "PriceBreak",
     "PurchaseOrder",
     "PurchasingPolicy",
@@ -51,6 +55,7 @@ __all__ = [
     "QuoteAttachment",
     "QuoteImport",
     "QuoteLine",
+    "QuotePayment",
     "ReceiptLine",
     "Rfq",
     "RfqCriterion",

@@ -92,6 +92,11 @@ class Invoice(Versioned):
     def gross(self) -> Money:
         return Money(self.stated_gross, self.currency)
 
+    @property
+    def open_amount(self) -> Money:
+        """What was not paid yet."""
+        return Money(self.stated_gross - (self.paid_amount or 0), self.currency)
+
     def totals(self) -> DocumentTotals:
         """Totals computed from the lines: what the invoice should print."""
         return document_totals(

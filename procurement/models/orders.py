@@ -174,9 +174,16 @@ class OrderLine(models.Model):
         }
 
 
-def terms_hash(lines: Iterable[dict[str, Any]], currency: str, tax_mode: str) -> str:
+def terms_hash(
+    lines: Iterable[dict[str, Any]],
+    currency: str,
+    tax_mode: str,
+    payments: Iterable[dict[str, Any]] = (),
+) -> str:
     """SHA-256 of an order's terms, in canonical JSON."""
-    body = {"currency": currency, "tax_mode": tax_mode, "lines": list(lines)}
+    body: dict[str, Any] = {"currency": currency, "tax_mode": tax_mode, "lines": list(lines)}
+    if parts := list(payments):
+        body["payments"] = parts
     text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -193,6 +200,7 @@ class OrderRevision(models.Model):
     status = models.CharField(_("state"), max_length=10, choices=RevisionStatus.choices)
     reason = models.TextField(_("reason"), blank=True)
     lines = models.JSONField()  # OrderLine.snapshot of each
+    payments = models.JSONField(default=list)  # milestones.Term.to_json of each
     gross_amount = amount_field(_("total"))
     content_hash = models.CharField(max_length=64)
     proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from core.money import Money
 from procurement.models import Invoice, InvoiceLine, PurchasingPolicy
+from procurement.selectors.milestones import MilestoneState, milestone_states
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.states import COUNTED_INVOICE
 
@@ -45,4 +46,32 @@ def matched_lines(invoice: Invoice) -> list[MatchedLine]:
                 tax_differs=line.tax_rate != row.line.tax_rate,
             )
         )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class BilledPart:
+    """What an invoice asks of one milestone, beside what is open."""
+
+    state: MilestoneState
+    amount: Money
+    others: Money  # on other invoices that matched
+
+    @property
+    def differs(self) -> bool:
+        free = self.state.amount if self.state.is_open else self.state.opened
+        return self.amount > free - self.others
+
+
+def billed_parts(invoice: Invoice) -> list[BilledPart]:
+    """Each milestone on the invoice; none where it is for accepted quantities."""
+    parts = list(invoice.parts.all())
+    if not parts:
+        return []
+    states = {state.milestone.pk: state for state in milestone_states(invoice.order)}
+    found = []
+    for part in parts:
+        state, amount = states[part.milestone_id], Money(part.amount, invoice.currency)
+        own = amount if invoice.status in COUNTED_INVOICE else Money(Decimal(0), invoice.currency)
+        found.append(BilledPart(state, amount, state.matched - own))
     return found

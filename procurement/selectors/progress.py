@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
+from core.organisation import day_start
 from procurement.models import (
     AcceptanceUnit,
     Invoice,
@@ -61,9 +63,12 @@ class LineProgress:
         return float(min(self.received / self.ordered, Decimal(1)))
 
 
-def accepted_units(lines: Iterable[Any]) -> dict[int, int]:
-    """Order line id → units accepted. A replacement counts only where the unit it replaces was never accepted."""
+def accepted_units(lines: Iterable[Any], until: date | None = None) -> dict[int, int]:
+    """Order line id → units accepted (up to the end of day `until`). A replacement counts only where the unit it
+    replaces was never accepted."""
     signed = AcceptanceUnit.objects.filter(included=True, acceptance__status__in=SIGNED)
+    if until is not None:
+        signed = signed.filter(acceptance__decided_at__lt=day_start(until + timedelta(days=1)))
     before = signed.filter(asset=OuterRef("asset__replaces"))
     rows = (
         signed.filter(asset__receipt_line__order_line__in=lines)
@@ -79,14 +84,14 @@ def accepted_units(lines: Iterable[Any]) -> dict[int, int]:
     return {line: n for line, n in rows if line is not None}
 
 
-def received_quantities(lines: Iterable[Any]) -> dict[int, Decimal]:
-    """Order line id → items on posted deliveries."""
-    rows = (
-        ReceiptLine.objects.filter(order_line__in=lines, delivery__status=DeliveryStatus.POSTED)
-        .order_by()
-        .values_list("order_line")
-        .annotate(total=Sum("quantity"))
+def received_quantities(lines: Iterable[Any], until: date | None = None) -> dict[int, Decimal]:
+    """Order line id → items on posted deliveries (that arrived on `until` at the latest)."""
+    posted = ReceiptLine.objects.filter(
+        order_line__in=lines, delivery__status=DeliveryStatus.POSTED
     )
+    if until is not None:
+        posted = posted.filter(delivery__arrived_on__lte=until)
+    rows = posted.order_by().values_list("order_line").annotate(total=Sum("quantity"))
     return dict(rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -24,9 +24,18 @@ from planning.services.requests import start_sourcing
 from planning.services.spending import commit, release_commitment
 from planning.states import RequestStatus
 from procurement.evidence.policy import default_policy
-from procurement.models import Award, OrderLine, OrderRevision, PurchaseOrder, PurchasingPolicy
+from procurement.milestones import Term, check_terms
+from procurement.models import (
+    Award,
+    Milestone,
+    OrderLine,
+    OrderRevision,
+    PurchaseOrder,
+    PurchasingPolicy,
+)
 from procurement.models.orders import terms_hash
 from procurement.selectors.awarded import amendment_rows, awarded_lines, order_rows, request_shares
+from procurement.selectors.milestones import milestone_states, unfinished
 from procurement.selectors.progress import invoice_ids, invoice_source, line_progress, open_invoices
 from procurement.services.agreement import hold_to_approval
 from procurement.services.moves import move, need_reason, take, touch
@@ -55,10 +64,32 @@ def draft_orders(award: Award, *, by: User) -> list[PurchaseOrder]:
         for line in lines:
             line.order = order
             line.save()
+        set_milestones(order, [row.term for row in quote.payments.all()])
     for order in orders.values():
         _store_totals(order, order.totals())
         record("order.drafted", on=order, by=by, vendor=order.vendor.name, total=str(order.gross))
     return list(orders.values())
+
+
+def set_milestones(order: PurchaseOrder, terms: Iterable[Term]) -> None:
+    """The order is paid by these terms from now on; by accepted quantity where there are none."""
+    order.milestones.all().delete()
+    Milestone.objects.bulk_create(
+        Milestone(
+            order=order,
+            position=number,
+            event=term.event,
+            percent=term.percent,
+            days=term.days,
+            label=term.label,
+        )
+        for number, term in enumerate(terms, 1)
+    )
+
+
+def terms_of(order: PurchaseOrder) -> list[dict[str, Any]]:
+    """The order's payment terms as JSON values."""
+    return [row.term.to_json() for row in order.milestones.all()]
 
 
 def _store_totals(order: PurchaseOrder, totals: DocumentTotals) -> None:
@@ -86,6 +117,7 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
     require_valid(order.quote)
     lines = list(order.lines.select_related("quote_line").prefetch_related("quote_line__breaks"))
     _require_quoted_terms(order, lines)
+    payments = terms_of(order)
     totals = order.totals(lines)
     _store_totals(order, totals)
     fiscal_year = quarter_at().year
@@ -111,8 +143,9 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
         number=0,
         status=RevisionStatus.BINDING,
         lines=snapshot,
+        payments=payments,
         gross_amount=order.gross_amount,
-        content_hash=terms_hash(snapshot, order.currency, order.tax_mode),
+        content_hash=terms_hash(snapshot, order.currency, order.tax_mode, payments),
         proposed_by=by,
         decided_at=timezone.now(),
     )
@@ -159,6 +192,8 @@ def _require_quoted_terms(order: PurchaseOrder, lines: Iterable[OrderLine]) -> N
                 msg("Line %(line)s of the order differs from the quote", line=line.position),
                 changes={"unit_price": (str(line.unit_price), str(price))},
             )
+    if terms_of(order) != [row.term.to_json() for row in order.quote.payments.all()]:
+        raise StaleData(msg("The payment terms of the order differ from the quote"))
 
 
 @transaction.atomic
@@ -184,12 +219,14 @@ def acknowledge_order(
 def propose_amendment(
     *,
     order_id: int,
-    changes: Mapping[int, Mapping[str, Any]],
     reason: str,
     by: User,
+    changes: Mapping[int, Mapping[str, Any]] | None = None,
+    payments: Sequence[Mapping[str, Any]] | None = None,
     version: int | None = None,
 ) -> OrderRevision:
-    """Propose other quantities or unit prices for lines, by position: {1: {"quantity": "6", "unit_price": "…"}}.
+    """Propose other quantities or unit prices for lines, by position: {1: {"quantity": "6", "unit_price": "…"}}, or
+    other `payments` (see `procurement.milestones`; None: as they are), which stand once the first invoice came.
 
     The order as it is stays binding until a second person approves. Not below what was received or invoiced.
     """
@@ -197,8 +234,9 @@ def propose_amendment(
     text = need_reason(reason)
     lines = list(order.lines.all())
     progress = line_progress(order)
+    changes = changes or {}
     unknown = set(changes) - {line.position for line in lines}
-    if unknown or not changes:
+    if unknown or (not changes and payments is None):
         raise InputError(
             "changes", msg("Name lines of the order and what changes"), value=sorted(unknown)
         )
@@ -231,7 +269,11 @@ def propose_amendment(
                 )
             line.unit_price = price
     snapshot = [line.snapshot() for line in lines]
-    content_hash = terms_hash(snapshot, order.currency, order.tax_mode)
+    terms = terms_of(order)
+    if payments is not None:
+        terms = [term.to_json() for term in check_terms(payments)]
+    _check_payments(order, terms, order.totals(lines))
+    content_hash = terms_hash(snapshot, order.currency, order.tax_mode, terms)
     if order.revisions.filter(status=RevisionStatus.BINDING, content_hash=content_hash).exists():
         raise InputError("changes", msg("Nothing would change"), value="")
     last = order.revisions.order_by("-number").first()
@@ -243,6 +285,7 @@ def propose_amendment(
                 status=RevisionStatus.PROPOSED,
                 reason=text,
                 lines=snapshot,
+                payments=terms,
                 gross_amount=order.totals(lines).gross.amount,
                 content_hash=content_hash,
                 proposed_by=by,
@@ -255,6 +298,29 @@ def propose_amendment(
         total=[str(order.gross), str(Money(revision.gross_amount, order.currency))],
     )  # fmt: skip
     return revision
+
+
+def _check_payments(
+    order: PurchaseOrder, terms: list[dict[str, Any]], totals: DocumentTotals
+) -> None:
+    """Payment terms stand once an invoice came, and no milestone falls below what was invoiced of it."""
+    if terms != terms_of(order) and open_invoices(order).exists():
+        raise InputError(
+            "payments", msg("Something was invoiced: the payment terms stand"), value=len(terms)
+        )
+    for state in milestone_states(order, totals):
+        if state.billed > state.amount:
+            raise InputError(
+                "changes",
+                msg(
+                    "Milestone %(line)s would come to %(value)s; %(limit)s of it are invoiced",
+                    line=state.milestone.position,
+                    value=str(state.amount),
+                    limit=str(state.billed),
+                ),
+                value=state.amount.amount,
+                limit=state.billed.amount,
+            )
 
 
 def _take_revision(revision_id: int, *, action: str, by: User) -> OrderRevision:
@@ -293,6 +359,11 @@ def approve_amendment(*, revision_id: int, by: User, over_reason: str = "") -> P
         line.unit_price = Decimal(row["unit_price"])
         line.save(update_fields=["quantity", "unit_price"])
     totals = order.totals(lines)
+    if revision.payments != terms_of(order) and open_invoices(order).exists():
+        raise StaleData(msg("Something was invoiced: the payment terms stand"))
+    if revision.payments != terms_of(order):
+        set_milestones(order, check_terms(revision.payments))
+    _check_payments(order, revision.payments, totals)
     after = request_shares(lines, totals)
     for request_id in sorted(set(before) | set(after)):
         zero = Money(Decimal(0), order.currency)
@@ -357,15 +428,14 @@ def close_order(
     order: PurchaseOrder = take(rows(), order_id, action="close", by=by, version=version)
     if open_invoices(order).exclude(status="paid").exists():
         raise InvalidTransition(msg("An invoice is not paid yet"))
-    progress = line_progress(order)
-    short = [line for line in progress.values() if line.paid < line.ordered]
+    short = unfinished(order)
     if short:
         reason = need_reason(reason)
-        order.lines.filter(pk__in=[line.line.pk for line in short]).update(short_closed=True)
+        order.lines.filter(position__in=short).update(short_closed=True)
     _release_standing(order, reason=reason or "closed")
     move(
         order, OrderStatus.CLOSED, by=by, action="order.closed", reason=reason,
-        short=[line.line.position for line in short],
+        short=short,
     )  # fmt: skip
     return order
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -19,11 +19,13 @@ from core.files import store_upload
 from core.messages import msg
 from core.models import StoredFile, User
 from core.money import CURRENCIES, minor_digits
+from procurement.milestones import Term, check_terms
 from procurement.models import (
     PriceBreak,
     Quote,
     QuoteAttachment,
     QuoteLine,
+    QuotePayment,
     Rfq,
     Vendor,
     WarrantyTerms,
@@ -95,6 +97,7 @@ def keep_quote(
     lead_time_days: int,
     lines: Sequence[Mapping[str, Any]],
     warranty: Mapping[str, Any],
+    payments: Sequence[Mapping[str, Any]] = (),
     tax_mode: str = TaxMode.DOCUMENT,
     files: Sequence[File[Any]] = (),
     kept_files: Sequence[StoredFile] = (),
@@ -110,8 +113,8 @@ def keep_quote(
     Each line is a mapping with `description`, `kind`, `quantity`, `unit_price` or `breaks` (from_quantity,
     to_quantity, unit_price) or `list_price` and `discount_rate` (share), and optionally `rfq_line` (position),
     `tax_rate` (share), `unit`, `serialised`, `accelerators_per_item`, `accelerator_slug`, `manufacturer`,
-    `part_number`, `bundle`, `alternative_to` (position). `kept_files` are stored already. Raises InvalidTransition
-    (blocked) or InputError naming the line.
+    `part_number`, `bundle`, `alternative_to` (position). `kept_files` are stored already. `payments` are the terms of
+    payment (see `procurement.milestones`). Raises InvalidTransition (blocked) or InputError naming the line.
     """
     require_active(vendor)
     late = rfq.is_due or rfq.status != RfqStatus.OPEN
@@ -144,6 +147,7 @@ def keep_quote(
     quote.save()
     add_lines(quote, lines)
     _add_warranty(quote, warranty)
+    _add_payments(quote, check_terms(payments))
     for upload in files:
         QuoteAttachment.objects.create(quote=quote, file=store_upload(upload, by=by, field="files"))
     for stored in kept_files:
@@ -216,10 +220,24 @@ def _add_warranty(quote: Quote, given: Mapping[str, Any]) -> None:
     WarrantyTerms.objects.create(quote=quote, **values)
 
 
+def _add_payments(quote: Quote, terms: Iterable[Term]) -> None:
+    QuotePayment.objects.bulk_create(
+        QuotePayment(
+            quote=quote,
+            position=number,
+            event=term.event,
+            percent=term.percent,
+            days=term.days,
+            label=term.label,
+        )
+        for number, term in enumerate(terms, 1)
+    )
+
+
 def compute_hash(quote: Quote) -> str:
     """SHA-256 of everything the vendor offers, in canonical JSON."""
     warranty = quote.warranty
-    body = {
+    body: dict[str, Any] = {
         "head": [
             quote.vendor_id, quote.currency, quote.tax_mode, quote.valid_until.isoformat(),
             quote.lead_time_days, quote.reference, quote.incoterm, quote.payment_terms, quote.notes,
@@ -246,6 +264,8 @@ def compute_hash(quote: Quote) -> str:
         "warranty": {name: _plain(getattr(warranty, name)) for name in WARRANTY_FIELDS},
         "files": sorted(quote.attachments.values_list("file__sha256", flat=True)),
     }  # fmt: skip
+    if payments := [row.term.to_json() for row in quote.payments.order_by("position")]:
+        body["payments"] = payments
     text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -351,6 +371,7 @@ def extend_quote(
     WarrantyTerms.objects.create(
         quote=quote, **{name: getattr(old.warranty, name) for name in WARRANTY_FIELDS}
     )
+    _add_payments(quote, [row.term for row in old.payments.all()])
     for attachment in old.attachments.select_related("file"):
         QuoteAttachment.objects.create(quote=quote, file=attachment.file)
     for upload in files:

@@ -18,9 +18,9 @@ from core.organisation import organisation
 from planning.selectors.rates import old_rates_today
 from procurement import policies
 from procurement.filters import InvoiceFilter
-from procurement.forms.orders import InvoiceForm
+from procurement.forms.orders import InvoiceForm, MilestoneInvoiceForm
 from procurement.models import Invoice
-from procurement.selectors.invoices import matched_lines
+from procurement.selectors.invoices import billed_parts, matched_lines
 from procurement.services import invoices
 from procurement.states import InvoiceStatus
 from procurement.views.common import PAGE, buttons, visible
@@ -44,7 +44,8 @@ def order_invoice(request: SignedInRequest, pk: int) -> HttpResponse:
     """Capture an invoice as printed; matching is the next step."""
     order = visible(request.user, "order", pk)
     policies.require_action(request.user, "capture_invoice", order)
-    form = InvoiceForm(request.POST or None, request.FILES or None, order=order)
+    kind = MilestoneInvoiceForm if order.milestones.exists() else InvoiceForm
+    form = kind(request.POST or None, request.FILES or None, order=order)
     status = 422 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():
         try:
@@ -86,6 +87,8 @@ def invoice_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "invoice": invoice,
         "lines": matched_lines(invoice),
+        "parts": billed_parts(invoice),
+        "payments": invoice.payments.select_related("created_by"),
         "totals": invoice.totals(),
         "steps": buttons(request.user, "invoice", invoice),
         "old_rates": old_rates_today([invoice.currency], organisation().currency)

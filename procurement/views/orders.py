@@ -18,8 +18,9 @@ from core.files import download
 from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.orders import AmendForm
-from procurement.models import PurchaseOrder
+from procurement.models import Milestone, OrderRevision, PurchaseOrder
 from procurement.selectors.awarded import amendment_rows, order_old_rates, order_rows
+from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import line_progress, receipt_state
 from procurement.services import orders
 from procurement.states import DeliveryStatus, OrderStatus, RevisionStatus
@@ -70,6 +71,8 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_read": may_read,
         "lines": list(zip(progress, totals.lines, strict=True)),
         "totals": totals if may_read else None,
+        "milestones": milestone_states(order, totals) if may_read else [],
+        "proposed_terms": _other_terms(order, proposed),
         "receipt": receipt_state(order, progress),
         "revisions": revisions,
         "proposed": proposed,
@@ -92,6 +95,13 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "trail": trail(order, *revisions)[:60],
     }
     return render(request, "procurement/order_detail.html", context)
+
+
+def _other_terms(order: PurchaseOrder, proposed: OrderRevision | None) -> list[Any] | None:
+    """The payment terms of a proposed amendment; None where they stay as they are."""
+    if proposed is None or proposed.payments == orders.terms_of(order):
+        return None
+    return [Milestone(position=number, **term) for number, term in enumerate(proposed.payments, 1)]
 
 
 def order_amend(request: SignedInRequest, pk: int) -> HttpResponse:

@@ -18,6 +18,7 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.quotes import LineForms, QuoteForm, WarrantyForm, lines_of
+from procurement.milestones import parts_of
 from procurement.models import Quote
 from procurement.selectors.quotes import quote_lines
 from procurement.services import quotes
@@ -81,13 +82,24 @@ def quote_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     may_read = policies.can_read_prices(request.user, quote.rfq)
     shown = quote_lines(quote) if may_read else None
     page = Paginator(shown.lines if shown else [], LINES_SHOWN).get_page(request.GET.get("page"))
+    totals = shown.totals if shown else None
+    payments = list(quote.payments.all()) if shown else []
     context = {
         "quote": quote,
         "may_read": may_read,
         "page": page,
         "lines": page.object_list,
         "bundles": shown.bundles if shown else [],
-        "totals": shown.totals if shown else None,
+        "totals": totals,
+        "payments": list(
+            zip(
+                payments,
+                parts_of(totals.net, totals.tax, [row.term for row in payments]),
+                strict=True,
+            )
+        )
+        if totals and payments
+        else [],
         "flags": red_flags(quote.warranty.terms(quote.rfq.warranty_months)) if may_read else (),
         "warranty": [
             (capfirst(field.verbose_name), _value(quote.warranty, field))

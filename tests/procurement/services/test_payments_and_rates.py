@@ -15,7 +15,7 @@ from planning.models import ApprovalPolicy, LedgerEntry
 from planning.selectors.rates import old_rates_today
 from planning.services.ledger_proof import prove_ledger
 from procurement.models import Invoice, PurchaseOrder
-from procurement.services import awards, invoices, orders, rfqs
+from procurement.services import awards, invoices, orders, payments, rfqs
 from tests.procurement import builders as b
 
 pytestmark = pytest.mark.django_db
@@ -150,7 +150,7 @@ def test_a_foreign_payment_with_a_reference_takes_the_rate_of_its_day(s):
     ExchangeRate.objects.create(
         base="USD", quote="CNY", rate=Decimal("7.2"), as_of=today(), source="test"
     )
-    invoices.pay_invoice(
+    payments.pay_invoice(
         invoice_id=invoice.pk, by=s.finance, paid_on=today() - timedelta(days=1), amount="325440",
         reference="B-78",
     )  # fmt: skip
@@ -175,19 +175,21 @@ def test_a_payment_that_cannot_be_is_refused_at_its_field(s, field, changes):
     if isinstance(given["paid_on"], timedelta):
         given["paid_on"] = today() + given["paid_on"]
     with pytest.raises(InputError) as refused:
-        invoices.pay_invoice(invoice_id=invoice.pk, by=s.finance, **given)
+        payments.pay_invoice(invoice_id=invoice.pk, by=s.finance, **given)
     assert refused.value.field == field
     assert not LedgerEntry.objects.filter(bucket="actual").exists()
 
 
-def test_a_lower_payment_with_its_reference_is_booked_as_paid(s):
+def test_a_lower_payment_that_settles_is_booked_as_paid(s):
     invoice = approved_invoice(s, "CNY", "250000", "260000", "2260000")
-    invoices.pay_invoice(
+    payments.pay_invoice(
         invoice_id=invoice.pk,
         by=s.finance,
         paid_on=today(),
         amount="2200000",
         reference="2 % discount",
+        settles=True,
     )
+    assert Invoice.objects.get().status == "paid"
     assert LedgerEntry.objects.get(bucket="actual").amount == 2200000
     assert PurchaseOrder.objects.get().status == "issued"

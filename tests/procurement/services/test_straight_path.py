@@ -13,7 +13,7 @@ from planning.services.ledger_proof import prove_ledger
 from procurement.models import Asset, AssetWarranty, BurnInRun, Rma
 from procurement.selectors.progress import line_progress
 from procurement.serials import UnitEntry
-from procurement.services import acceptance, burn_in, invoices, rmas
+from procurement.services import acceptance, burn_in, invoices, payments, rmas
 from procurement.services.burn_in import NotProven
 from procurement.warranty_rules import last_covered_day
 from tests.planning.builders import held_sums
@@ -72,7 +72,7 @@ def test_one_failing_card_goes_back_and_the_others_are_accepted_and_paid(setting
     )  # fmt: skip
     assert invoices.match_invoice(invoice_id=invoice.pk, by=s.finance).status == "matched"
     invoices.approve_invoice(invoice_id=invoice.pk, by=s.finance2)
-    invoices.pay_invoice(invoice_id=invoice.pk, by=s.finance)
+    payments.pay_invoice(invoice_id=invoice.pk, by=s.finance)
     assert held_sums(request)["actual"] == Decimal("1695000")
     assert held_sums(request)["committed"] == Decimal("565000")
 
