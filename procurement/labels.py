@@ -29,6 +29,7 @@ def name_own_actions() -> None:
             "asset.voided": _("Voided"),
             "asset.written_off": _("Written off"),
             "award.approved": _("Award approved"),
+            "award.document_made": _("Award's document made"),
             "award.proposed": _("Award proposed"),
             "award.rejected": _("Award rejected"),
             "award.withdrawn": _("Award withdrawn"),
@@ -89,8 +90,10 @@ def name_own_actions() -> None:
             "rfq.awarded": _("RFQ awarded"),
             "rfq.cancelled": _("RFQ cancelled"),
             "rfq.closed": _("RFQ closed"),
+            "rfq.conflict_stated": _("Conflicts of interest stated"),
             "rfq.created": _("RFQ drafted"),
             "rfq.extended": _("Deadline moved"),
+            "rfq.not_awarded": _("RFQ closed without award"),
             "rfq.opened": _("Bids opened"),
             "rfq.opening_begun": _("Opening begun"),
             "rfq.opening_waits": _("Opening waits for another person"),
@@ -122,6 +125,7 @@ def name_own_actions() -> None:
             "procurement.tasks.check_quote_import": _("Reading a table of quote lines"),
             "procurement.tasks.read_evidence_file": _("Reading an evidence file"),
             "procurement.tasks.render_acceptance_certificate": _("Acceptance certificate"),
+            "procurement.tasks.render_award_document": _("Award memo or letter"),
             "procurement.tasks.render_order_document": _("Order's document"),
         }
     )

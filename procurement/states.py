@@ -38,6 +38,7 @@ class RfqStatus(models.TextChoices):
     CLOSED = "closed", _("Closed, not opened")
     OPENED = "opened", _("Opened, under evaluation")
     AWARDED = "awarded", _("Awarded")
+    UNAWARDED = "unawarded", _("Closed without award")
     CANCELLED = "cancelled", pgettext_lazy("state", "Cancelled")
 
 
@@ -152,9 +153,11 @@ RFQ_RULES: tuple[Rule, ...] = (
          "sealed: only at the deadline; else earlier with a reason", "quotes can no longer change"),
     Rule("open_bids", (F.CLOSED,), (F.CLOSED, F.OPENED), (A.BUYER, A.APPROVER, A.FINANCE),
          "sealed: as many different people as the policy asks for", "exchange rates frozen"),
+    Rule("state_conflict", (F.OPEN, F.CLOSED, F.OPENED), (), (A.BUYER, A.APPROVER, A.FINANCE),
+         "a conflict is named", "who declared one takes no part in the award"),
     Rule("propose_award", (F.OPENED,), (), (A.BUYER,),
-         "no other award stands; quotes valid; quantities as asked; a written reason"),
-    Rule("award", (F.OPENED,), (F.AWARDED,), (A.SYSTEM,), "the award is approved"),
+         "no other award stands; quotes valid; quantities as asked, or to none; a written reason"),
+    Rule("award", (F.OPENED,), (F.AWARDED, F.UNAWARDED), (A.SYSTEM,), "the award is approved; to none: closed without"),
     Rule("cancel", (F.DRAFT, F.OPEN, F.CLOSED, F.OPENED), (F.CANCELLED,), (A.BUYER,),
          "a reason; no award stands", "prices stay sealed if never opened"),
 )  # fmt: skip
@@ -171,7 +174,8 @@ QUOTE_RULES: tuple[Rule, ...] = (
 AWARD_RULES: tuple[Rule, ...] = (
     Rule("approve_award", (W.PROPOSED,), (W.APPROVED,), (A.APPROVER,),
          "not the RFQ's owner nor the proposer; quotes unchanged and valid; with tax within what was approved and its "
-         "tolerance, or more with a reason where the policy allows it", "draft orders made"),
+         "tolerance, or more with a reason where the policy allows it",
+         "a draft order for each vendor; of an award to none no order, the requests are free for another RFQ"),
     Rule("reject_award", (W.PROPOSED,), (W.REJECTED,), (A.APPROVER,), "the same people; a reason"),
     Rule("withdraw_award", (W.PROPOSED,), (W.WITHDRAWN,), (A.BUYER,), "a reason"),
 )  # fmt: skip
@@ -302,6 +306,7 @@ MACHINES: dict[str, tuple[type[models.TextChoices], tuple[Rule, ...]]] = {
 }
 
 OPEN_RFQ = frozenset({F.DRAFT, F.OPEN, F.CLOSED, F.OPENED})
+GONE_RFQ = frozenset({F.CANCELLED, F.UNAWARDED})
 PRICES_HIDDEN = frozenset(
     {F.DRAFT, F.OPEN, F.CLOSED}
 )  # of a sealed RFQ; a cancelled one may stay unopened too

@@ -10,10 +10,12 @@ from core.jobs import JobCancelled, Progress, job_task
 from core.messages import msg
 from core.models import Job
 from core.organisation import NotSetUp
+from procurement import award_documents
 from procurement.certificate import certificate_name, render_certificate
-from procurement.models import AcceptanceCertificate, PurchaseOrder
+from procurement.models import AcceptanceCertificate, AwardDocument, PurchaseOrder
 from procurement.order_document import document_name, render_order
 from procurement.services import quote_imports
+from procurement.services.award_documents import attach_document as attach_award_document
 from procurement.services.certificates import attach_certificate
 from procurement.services.evidence import read_file
 from procurement.services.evidence_checks import check_evidence
@@ -49,6 +51,20 @@ def render_acceptance_certificate(job: Job, progress: Progress, certificate_id: 
     progress(90, msg("Keeping the document"))
     attach_certificate(
         certificate_id=certificate.pk, content=content, name=certificate_name(certificate)
+    )
+
+
+@job_task
+def render_award_document(job: Job, progress: Progress, document_id: int) -> None:
+    """Draw the memo of an award, or a letter to a vendor that was not chosen, and keep it."""
+    document = AwardDocument.objects.select_related("award__rfq").get(pk=document_id)
+    if document.file_id is not None:
+        return
+    progress(10, msg("Drawing the document"))
+    content = award_documents.render_document(document)
+    progress(90, msg("Keeping the document"))
+    attach_award_document(
+        document_id=document_id, content=content, name=award_documents.document_name(document)
     )
 
 

@@ -19,8 +19,10 @@ from procurement.models import (
     Asset,
     AssetWarranty,
     Award,
+    AwardDocument,
     AwardLine,
     BurnInRun,
+    ConflictStatement,
     Delivery,
     EvidenceFile,
     Invoice,
@@ -163,10 +165,19 @@ class CriterionSerializer(serializers.ModelSerializer[RfqCriterion]):
         fields = ["kind", "weight"]
 
 
+class StatementSerializer(serializers.ModelSerializer[ConflictStatement]):
+    person = Named()
+
+    class Meta:
+        model = ConflictStatement
+        fields = ["person", "has_conflict", "text", "at"]
+
+
 class RfqSerializer(serializers.ModelSerializer[Rfq]):
     owner = Named()
     lines = RfqLineSerializer(many=True, read_only=True)
     criteria = CriterionSerializer(many=True, read_only=True)
+    statements = StatementSerializer(many=True, read_only=True)
     vendors = serializers.SerializerMethodField()
     quotes_received = serializers.SerializerMethodField()
 
@@ -175,7 +186,7 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
         fields = [
             *HEAD, "number", "title", "owner", "sealed", "deadline", "deadline_zone", "deliver_by",
             "warranty_months", "warranty_start", "terms", "criteria_hash", "opened_at", "lines",
-            "criteria", "vendors", "quotes_received",
+            "criteria", "statements", "vendors", "quotes_received",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
@@ -276,11 +287,21 @@ class AwardLineSerializer(serializers.ModelSerializer[AwardLine]):
         fields = ["quote_line", "quantity"]
 
 
+class AwardDocumentSerializer(serializers.ModelSerializer[AwardDocument]):
+    vendor = serializers.IntegerField(source="quote.vendor_id", default=None, read_only=True)
+    sha256 = serializers.CharField(source="file.sha256", default=None, read_only=True)
+
+    class Meta:
+        model = AwardDocument
+        fields = ["id", "kind", "language", "vendor", "sha256"]
+
+
 class AwardSerializer(serializers.ModelSerializer[Award]):
     proposed_by = Named()
     decided_by = Named()
     lines = AwardLineSerializer(many=True, read_only=True)
     orders = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
+    documents = AwardDocumentSerializer(many=True, read_only=True)
     facts = serializers.SerializerMethodField(
         help_text="What is decided on, against what was approved; with one award only, null in lists"
     )
@@ -288,8 +309,8 @@ class AwardSerializer(serializers.ModelSerializer[Award]):
     class Meta:
         model = Award
         fields = [
-            *HEAD, "rfq", "reason", "proposed_by", "decided_by", "decided_at", "decision_reason",
-            "lines", "orders", "facts",
+            *HEAD, "rfq", "reason", "to_none", "proposed_by", "decided_by", "decided_at", "decision_reason",
+            "lines", "orders", "record_hash", "documents", "facts",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.DictField(allow_null=True))
@@ -602,7 +623,7 @@ class PurchasingPolicySerializer(serializers.ModelSerializer[PurchasingPolicy]):
     class Meta:
         model = PurchasingPolicy
         fields = ["sealing", "openers", "minimum_vendors", "reason_length", "over_delivery", "price_tolerance",
-                  "burn_in_hours", "version"]  # fmt: skip
+                  "burn_in_hours", "conflict_statements", "version"]  # fmt: skip
         read_only_fields = ["version"]
 
 
@@ -706,8 +727,9 @@ class AwardLineInput(serializers.Serializer[Any]):
 
 
 class AwardInput(serializers.Serializer[Any]):
-    """One quote whole, or lines of several with quantities."""
+    """One quote whole, lines of several with quantities, or none."""
 
+    to_none = serializers.BooleanField(required=False, default=False)
     quote = serializers.IntegerField(required=False, allow_null=True, default=None)
     lines = AwardLineInput(many=True, required=False)
     reason = serializers.CharField()

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from django import forms
 from django.db.models import Prefetch, QuerySet
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -18,6 +19,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.drf import idempotent, seen_version
+from core.files import download
 from core.http import api_user
 from planning.models import CapacityRequest
 from procurement import policies
@@ -44,6 +46,7 @@ from procurement.models import (
 )
 from procurement.selectors.assets import found_serials
 from procurement.selectors.comparison import compare
+from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.thread import request_thread
 from procurement.selectors.vendor_scores import vendor_scores
 from procurement.serials import UnitEntry
@@ -69,7 +72,7 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
     ),
     "rfq": (
         lambda: Rfq.objects.select_related("owner").prefetch_related(
-            "lines", "criteria", "invitations", "quotes"
+            "lines", "criteria", "invitations", "quotes", "statements__person"
         ),
         s.RfqSerializer,
     ),
@@ -84,7 +87,7 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
     ),
     "award": (
         lambda: Award.objects.select_related("proposed_by", "decided_by", "rfq").prefetch_related(
-            "lines", "orders"
+            "lines", "orders", "documents__file", "documents__quote"
         ),
         s.AwardSerializer,
     ),
@@ -377,6 +380,7 @@ class RfqComparison(APIView):
     def get(self, request: Request, pk: int) -> Response:
         rfq = visible(request, "rfq", pk)
         found = compare(rfq)
+        hang = ranking_sensitivity(found)
         if not policies.can_read_prices(api_user(request), rfq):
             raise NotFound
         history = vendor_scores([row.quote.vendor for row in found.rows], api_user(request))
@@ -384,6 +388,7 @@ class RfqComparison(APIView):
             {
                 "currency": found.currency,
                 "weights": found.weights,
+                "sensitivity": hang.to_json() if hang else None,
                 "approved": s.money(found.approved),
                 "old_rates": [row.to_json() for row in found.old_rates],
                 "rows": [
@@ -417,10 +422,23 @@ class RfqAwards(APIView):
             by=api_user(request),
             quote_id=data["quote"],
             lines=[(line["quote_line"], line["quantity"]) for line in data.get("lines", [])],
+            to_none=data["to_none"],
             reason=data["reason"],
             version=seen_version(request),
         )
         return shown(request, award, 201)
+
+
+class AwardDocumentFile(APIView):
+    """The memo of an award, or a letter to a vendor that was not chosen, as PDF."""
+
+    @extend_schema(responses={(200, "application/pdf"): bytes})
+    def get(self, request: Request, pk: int, document: int) -> HttpResponseBase:
+        award = visible(request, "award", pk)
+        row = get_object_or_404(award.documents.select_related("file"), pk=document)
+        if row.file is None:
+            raise NotFound
+        return download(row.file)
 
 
 class OrderAmendments(APIView):

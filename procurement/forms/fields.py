@@ -109,6 +109,14 @@ class ContactForm(forms.Form):
     phone = forms.CharField(label=_("Phone"), max_length=40, required=False)
 
 
+class ConflictForm(forms.Form):
+    has_conflict = forms.BooleanField(
+        label=_("I have an interest in one of the vendors"), required=False,
+        help_text=_("Left open, you state that you have none: no share, post, gift or family tie."),
+    )  # fmt: skip
+    text = text(_("What it is"), required=False, rows=2)
+
+
 class DeadlineForm(forms.Form):
     deadline = forms.DateTimeField(
         label=_("New deadline (your time zone)"),

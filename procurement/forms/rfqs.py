@@ -19,7 +19,7 @@ from planning.models import CapacityRequest
 from planning.states import RequestStatus
 from procurement import policies
 from procurement.forms.fields import LocalDateTimeInput, day, text
-from procurement.models import PurchasingPolicy, Rfq, Vendor
+from procurement.models import PurchasingPolicy, Quote, Rfq, Vendor
 from procurement.models.policy import Sealing
 from procurement.models.rfqs import TRIGGER_CHOICES, CriterionKind
 from procurement.services.rfqs import DEFAULT_WEIGHTS
@@ -181,8 +181,19 @@ class RfqForm(forms.Form):
         return values | data
 
 
+NONE = "none"
+
+
+def _reason_help() -> str:
+    least = PurchasingPolicy.current().reason_length
+    text: str = gettext(
+        "At least %(n)s characters. It is kept with the award and read by the auditor."
+    ) % {"n": least}
+    return text
+
+
 class AwardForm(forms.Form):
-    """One quote, whole, with the reason."""
+    """One quote, whole, or none, with the reason."""
 
     quote = forms.ChoiceField(label=_("Quote"), widget=forms.RadioSelect())
     reason = text(_("Reason"), rows=4)
@@ -190,9 +201,47 @@ class AwardForm(forms.Form):
     def __init__(self, data: Any = None, *, rows: Any, **options: Any) -> None:
         super().__init__(data, **options)
         self.fields["quote"].choices = [  # type: ignore[attr-defined]
-            (str(row.quote.pk), f"{row.quote.vendor.name} · {row.totals.gross}") for row in rows
+            *((str(row.quote.pk), f"{row.quote.vendor.name} · {row.totals.gross}") for row in rows),
+            (NONE, gettext("No vendor: close the RFQ without an award")),
         ]
-        least = PurchasingPolicy.current().reason_length
-        self.fields["reason"].help_text = gettext(
-            "At least %(n)s characters. It is kept with the award and read by the auditor."
-        ) % {"n": least}
+        self.fields["reason"].help_text = _reason_help()
+
+    def service_arguments(self) -> dict[str, Any]:
+        chosen = self.cleaned_data["quote"]
+        found = {"to_none": True} if chosen == NONE else {"quote_id": int(chosen)}
+        return {**found, "reason": self.cleaned_data["reason"]}
+
+
+class SplitForm(forms.Form):
+    """Quantities of the lines of several quotes, with the reason."""
+
+    reason = text(_("Reason"), rows=4)
+
+    def __init__(self, data: Any = None, *, quotes: Sequence[Quote], **options: Any) -> None:
+        super().__init__(data, **options)
+        self.quotes = quotes
+        self.fields["reason"].help_text = _reason_help()
+        for quote in quotes:
+            for line in quote.lines.all():
+                self.fields[f"line_{line.pk}"] = forms.DecimalField(
+                    label=_("Quantity"), min_value=0, max_value=line.quantity, max_digits=14,
+                    decimal_places=0 if line.serialised else 3, required=False,
+                )  # fmt: skip
+
+    def groups(self) -> list[tuple[Quote, list[tuple[Any, forms.BoundField]]]]:
+        """The fields by quote, each beside its line."""
+        return [
+            (quote, [(line, self[f"line_{line.pk}"]) for line in quote.lines.all()])
+            for quote in self.quotes
+        ]
+
+    def service_arguments(self) -> dict[str, Any]:
+        given = [
+            (line.pk, self.cleaned_data[f"line_{line.pk}"])
+            for quote in self.quotes
+            for line in quote.lines.all()
+        ]
+        return {
+            "reason": self.cleaned_data["reason"],
+            "lines": [(pk, quantity) for pk, quantity in given if quantity],
+        }

@@ -36,6 +36,7 @@ from procurement.services import (
     assets,
     awards,
     burn_in,
+    conflicts,
     deliveries,
     invoices,
     orders,
@@ -132,6 +133,9 @@ STEPS: tuple[Step, ...] = (
          MAYBE, "primary", needs_reason=lambda rfq: not rfq.is_due),
     Step("rfq", "open", "open_bids", "rfq_id", rfqs.open_bids, _("Open the bids"),
          _("Exchange rates are frozen. Sealed bids open once enough different people have done this."), tone="primary"),
+    Step("rfq", "state-conflict", "state_conflict", "rfq_id", conflicts.state_conflict,
+         _("State conflicts of interest"), _("It is kept with the award and read by the auditor."),
+         fields.ConflictForm),
     Step("rfq", "cancel", "cancel", "rfq_id", rfqs.cancel_rfq, _("Cancel the RFQ"),
          _("Prices that were never opened stay sealed."), REASON, "danger"),
     # quote

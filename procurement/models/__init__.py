@@ -2,8 +2,9 @@
 
 from procurement.models.acceptance import Acceptance, AcceptanceCertificate, AcceptanceUnit
 from procurement.models.assets import Asset, AssetWarranty
-from procurement.models.awards import Award, AwardLine
+from procurement.models.awards import Award, AwardDocument, AwardLine
 from procurement.models.burn_in import BurnInRun, ChecklistItem, ChecklistTemplate, RunItem
+from procurement.models.conflicts import ConflictStatement
 from procurement.models.deliveries import AnnouncedSerial, Delivery, ReceiptLine
 from procurement.models.evidence import EvidenceFile, UnitVerdict
 from procurement.models.invoices import Invoice, InvoiceLine
@@ -32,10 +33,12 @@ __all__ = [
     "Asset",
     "AssetWarranty",
     "Award",
+    "AwardDocument",
     "AwardLine",
     "BurnInRun",
     "ChecklistItem",
     "ChecklistTemplate",
+    "ConflictStatement",
     "Delivery",
     "EvidenceFile",
     "Invoice",

@@ -8,9 +8,9 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from core.machines import transitions
-from core.models import User
+from core.models import LANGUAGE_CHOICES, Job, StoredFile, User
 from procurement.models.base import Versioned, quantity_field, within_teams
-from procurement.models.quotes import QuoteLine
+from procurement.models.quotes import Quote, QuoteLine
 from procurement.models.rfqs import Rfq
 from procurement.states import AWARD_RULES, AwardStatus
 
@@ -32,12 +32,16 @@ class Award(Versioned):
         _("state"), max_length=10, choices=AwardStatus.choices, default=AwardStatus.PROPOSED
     )
     reason = models.TextField(_("reason"))
+    to_none = models.BooleanField(_("to no vendor"), default=False)
     proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     decided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     decided_at = models.DateTimeField(null=True)
     decision_reason = models.TextField(blank=True)
     sheet = models.JSONField(default=list)  # the comparison as it was when proposed
     quote_hashes = models.JSONField(default=dict)  # quote id → content hash
+    # What the decision rests on, as it stood then; memo and letters are drawn from it alone.
+    record = models.JSONField(null=True, editable=False)
+    record_hash = models.CharField(max_length=64, blank=True, editable=False)
 
     objects = AwardQuerySet.as_manager()
 
@@ -84,3 +88,35 @@ class AwardLine(models.Model):
 
     def __str__(self) -> str:
         return f"{self.quantity} × {self.quote_line}"
+
+
+class DocumentKind(models.TextChoices):
+    MEMO = "memo", _("Award memo")
+    REGRET = "regret", _("Regret letter")
+
+
+class AwardDocument(models.Model):
+    """The memo of an award in one language, or the letter to one vendor that was not chosen."""
+
+    award = models.ForeignKey(Award, on_delete=models.PROTECT, related_name="documents")
+    kind = models.CharField(_("kind"), max_length=6, choices=DocumentKind.choices)
+    language = models.CharField(_("language"), max_length=10, choices=LANGUAGE_CHOICES)
+    quote = models.ForeignKey(Quote, on_delete=models.PROTECT, null=True, related_name="+")
+    job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("document of an award")
+        verbose_name_plural = _("documents of an award")
+        ordering = ["kind", "language", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["award", "language"], condition=Q(kind="memo"), name="award_memo_once"
+            ),
+            models.UniqueConstraint(
+                fields=["award", "quote"], condition=Q(kind="regret"), name="regret_letter_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.award.rfq.number} {self.kind} {self.language}"

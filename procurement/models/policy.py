@@ -30,6 +30,9 @@ class PurchasingPolicy(models.Model):
     reason_length = models.PositiveSmallIntegerField(
         _("length of an award's reason, at least (characters)"), default=20
     )
+    conflict_statements = models.BooleanField(
+        _("conflict-of-interest statements before an award"), default=False
+    )
     over_delivery = models.DecimalField(
         _("over-delivery tolerance"), max_digits=5, decimal_places=4, default=Decimal(0)
     )  # share of the ordered quantity

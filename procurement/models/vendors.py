@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from core.machines import transitions
-from core.models import StoredFile, User, validate_zone
+from core.models import LANGUAGE_CHOICES, StoredFile, User, validate_zone
 from core.organisation import today
 from core.roles import has_role_anywhere
 from procurement.models.base import BUYING_ROLES, Versioned, currency_field, sees_everything
@@ -46,6 +46,9 @@ class Vendor(Versioned):
     legal_name = models.CharField(_("legal name"), max_length=240, blank=True)
     channel = models.CharField(_("channel"), max_length=10, choices=Channel.choices)
     currency = currency_field()
+    language = models.CharField(
+        _("language of letters"), max_length=10, choices=LANGUAGE_CHOICES, default="zh-hans"
+    )
     time_zone = models.CharField(
         _("time zone"), max_length=64, default="Asia/Shanghai", validators=[validate_zone],
         help_text=_("Decides when a quote's last day ends."),

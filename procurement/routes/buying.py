@@ -27,6 +27,7 @@ pages = [
     path("rfqs/<int:pk>/", rfqs.rfq_detail, name="rfq-detail"),
     path("rfqs/<int:pk>/edit/", rfqs.rfq_edit, name="rfq-edit"),
     path("rfqs/<int:pk>/compare/", rfqs.rfq_compare, name="rfq-compare"),
+    path("rfqs/<int:pk>/split/", rfqs.rfq_split, name="rfq-split"),
     path("rfqs/<int:pk>/quotes/new/", quotes.quote_create, name="quote-create"),
     re_path(
         r"^rfqs/(?P<pk>\d+)/quote-template\.(?P<kind>csv|xlsx)$",
@@ -47,6 +48,7 @@ pages = [
     ),
     path("quotes/<int:pk>/", quotes.quote_detail, name="quote-detail"),
     path("quotes/<int:pk>/files/<int:attachment>/", quotes.quote_file, name="quote-file"),
+    path("awards/<int:pk>/documents/<int:document>/", rfqs.award_document, name="award-document"),
     path("orders/", orders.order_list, name="order-list"),
     path("orders/<int:pk>/", orders.order_detail, name="order-detail"),
     path("orders/<int:pk>/amend/", orders.order_amend, name="order-amend"),

@@ -97,6 +97,11 @@ api_routes = [
     ),
     path("rfqs/<int:pk>/comparison/", v.RfqComparison.as_view(), name="api-rfq-comparison"),
     path("rfqs/<int:pk>/awards/", v.RfqAwards.as_view(), name="api-rfq-awards"),
+    path(
+        "awards/<int:pk>/documents/<int:document>/",
+        v.AwardDocumentFile.as_view(),
+        name="api-award-document",
+    ),
     path("orders/<int:pk>/amendments/", v.OrderAmendments.as_view(), name="api-order-amendments"),
     path(
         "orders/<int:pk>/announcements/",

@@ -28,6 +28,7 @@ from procurement.models import (
 from procurement.models.assets import AssetKind
 from procurement.selectors.progress import accepted_accelerators, line_progress
 from procurement.states import (
+    GONE_RFQ,
     OPEN_RMA,
     AcceptanceStatus,
     AssetStatus,
@@ -234,7 +235,7 @@ def _approval(request: CapacityRequest) -> Stage:
 
 def _quotes(request: CapacityRequest, rfqs: list[Rfq], opens: set[Any]) -> Stage:
     stage = Stage("quotes", msg("Quotes"), links=_links(rfqs, opens))
-    live = [rfq for rfq in rfqs if rfq.status != RfqStatus.CANCELLED]
+    live = [rfq for rfq in rfqs if rfq.status not in GONE_RFQ]
     if not live:
         stage.since, stage.holders = request.status_since, [PROCUREMENT]
         stage.blocked_by = msg("No RFQ was made yet")
@@ -257,7 +258,7 @@ def _quotes(request: CapacityRequest, rfqs: list[Rfq], opens: set[Any]) -> Stage
 
 def _award(rfqs: list[Rfq], opens: set[Any]) -> Stage:
     stage = Stage("award", msg("Award"))
-    live = [rfq for rfq in rfqs if rfq.status != RfqStatus.CANCELLED]
+    live = [rfq for rfq in rfqs if rfq.status not in GONE_RFQ]
     if not live:
         return stage
     rfq = live[-1]

@@ -14,9 +14,12 @@ from core.messages import msg
 from core.models import User
 from planning.states import RequestStatus
 from procurement.models import Award, AwardLine, PurchasingPolicy, QuoteLine, Rfq
+from procurement.selectors.award_record import record_hash, record_of
 from procurement.selectors.awarded import award_rows
 from procurement.selectors.comparison import compare
 from procurement.services.agreement import hold_to_approval
+from procurement.services.award_documents import request_documents
+from procurement.services.conflicts import require_no_conflict
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.orders import draft_orders
 from procurement.services.quotes import (
@@ -36,17 +39,23 @@ def propose_award(
     by: User,
     quote_id: int | None = None,
     lines: Sequence[tuple[int, Decimal | str | int]] = (),
+    to_none: bool = False,
     version: int | None = None,
 ) -> Award:
-    """Propose to buy one quote whole (`quote_id`), or quantities of quote lines (`lines`: id and quantity).
+    """Propose to buy one quote whole (`quote_id`), quantities of quote lines (`lines`: id and quantity), or nothing
+    (`to_none`).
 
     Raises NotPermitted, InvalidTransition (another award stands), QuoteExpired or InputError (quantities that do not
     cover what was asked, a reason that is too short).
     """
     rfq = take(Rfq.objects.all(), rfq_id, action="propose_award", by=by, version=version)
     text = need_reason(reason, least=PurchasingPolicy.current().reason_length)
-    chosen = _chosen(rfq, quote_id, lines)
-    _check_cover(rfq, chosen)
+    require_no_conflict(rfq, acting=by, others=[rfq.owner])
+    if to_none and (quote_id is not None or lines):
+        raise InputError("to_none", msg("An award to none names no quote and no line"), value=True)
+    chosen = [] if to_none else _chosen(rfq, quote_id, lines)
+    if not to_none:
+        _check_cover(rfq, chosen)
     for line, _quantity in chosen:
         require_valid(line.quote)
         require_active(line.quote.vendor)
@@ -56,6 +65,7 @@ def propose_award(
             award = Award.objects.create(
                 rfq=rfq,
                 reason=text,
+                to_none=to_none,
                 proposed_by=by,
                 created_by=by,
                 sheet=[row.to_json() for row in compare(rfq).rows],
@@ -163,7 +173,9 @@ def _take_award(award_id: int, *, action: str, by: User, version: int | None) ->
 def approve_award(
     *, award_id: int, by: User, over_reason: str = "", version: int | None = None
 ) -> Award:
-    """Decide for the award: the RFQ is awarded, quotes are selected or not, draft orders are made.
+    """Decide for the award: the RFQ is awarded, quotes are selected or not, a draft order is made for each vendor.
+
+    An award to none closes the RFQ: no quote is selected, no order is made, the requests are free for another RFQ.
 
     Above what was approved by more than the policy's tolerance, `over_reason` says why that is right, if the policy
     allows it. Raises NotPermitted, InvalidTransition (a request is no longer approved), StaleData (a quote changed),
@@ -171,6 +183,7 @@ def approve_award(
     """
     award = _take_award(award_id, action="approve_award", by=by, version=version)
     rfq = award.rfq
+    require_no_conflict(rfq, acting=by, others=[award.proposed_by])
     chosen = list(
         award.lines.select_related("quote_line__quote__vendor", "quote_line__quote__warranty")
     )
@@ -185,7 +198,7 @@ def approve_award(
             )  # fmt: skip
         require_valid(quote)
         require_active(quote.vendor)
-    for asked in rfq.lines.select_related("request"):
+    for asked in rfq.lines.select_related("request") if not award.to_none else ():
         if asked.request.status not in (RequestStatus.APPROVED, RequestStatus.SOURCING):
             raise InvalidTransition(
                 msg("%(request)s is in state %(state)s: only an approved request may be ordered",
@@ -193,9 +206,18 @@ def approve_award(
             )  # fmt: skip
     hold_to_approval(award_rows(award), over_reason=over_reason, by=by)
     award.decided_by, award.decided_at = by, timezone.now()
-    award.save(update_fields=["decided_by", "decided_at"])
+    award.record = record_of(award, by=by, at=award.decided_at, over_reason=over_reason)
+    award.record_hash = record_hash(award.record)
+    award.save(update_fields=["decided_by", "decided_at", "record", "record_hash"])
     move(award, AwardStatus.APPROVED, by=by, action="award.approved", reason=award.reason)
-    move(rfq, RfqStatus.AWARDED, by=by, action="rfq.awarded", reason=award.reason, award=award.pk)
+    move(
+        rfq,
+        RfqStatus.UNAWARDED if award.to_none else RfqStatus.AWARDED,
+        by=by,
+        action="rfq.not_awarded" if award.to_none else "rfq.awarded",
+        reason=award.reason,
+        award=award.pk,
+    )
     for quote in rfq.quotes.filter(status=QuoteStatus.SUBMITTED).select_related("rfq", "vendor"):
         selected = quote.pk in quotes
         move(
@@ -205,6 +227,7 @@ def approve_award(
             action="quote.selected" if selected else "quote.not_selected",
         )
     draft_orders(award, by=by)
+    request_documents(award, by=by)
     return award
 
 
@@ -212,6 +235,7 @@ def approve_award(
 def reject_award(*, award_id: int, reason: str, by: User, version: int | None = None) -> Award:
     """Decide against the award, with a reason; another may be proposed."""
     award = _take_award(award_id, action="reject_award", by=by, version=version)
+    require_no_conflict(award.rfq, acting=by, others=[award.proposed_by])
     text = need_reason(reason)
     award.decided_by, award.decided_at, award.decision_reason = by, timezone.now(), text
     award.save(update_fields=["decided_by", "decided_at", "decision_reason"])

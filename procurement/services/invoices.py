@@ -235,7 +235,9 @@ def override_invoice(
     text = need_reason(reason)
     _found, quantity = differences(invoice)
     if quantity:
-        raise DomainError(msg("More is invoiced than was accepted or has opened: that cannot be overridden"))
+        raise DomainError(
+            msg("More is invoiced than was accepted or has opened: that cannot be overridden")
+        )
     invoice.override_reason = text
     invoice.save(update_fields=["override_reason"])
     move(invoice, InvoiceStatus.MATCHED, by=by, action="invoice.overridden", reason=text)

@@ -18,7 +18,7 @@ from procurement.models import PurchasingPolicy
 
 FIELDS = (
     "sealing", "openers", "minimum_vendors", "reason_length", "over_delivery", "price_tolerance",
-    "burn_in_hours",
+    "burn_in_hours", "conflict_statements",
 )  # fmt: skip
 
 

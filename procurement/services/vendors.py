@@ -22,7 +22,7 @@ from procurement.services.moves import move, need_reason, take, touch
 from procurement.states import VendorStatus
 
 FIELDS = (
-    "name", "legal_name", "channel", "currency", "time_zone", "tax_number", "address",
+    "name", "legal_name", "channel", "currency", "language", "time_zone", "tax_number", "address",
     "payment_terms", "notes",
 )  # fmt: skip
 

@@ -8,22 +8,26 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, Prefetch, Q
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import DomainError, InputError
+from core.files import download
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.roles import Role, has_role_anywhere
 from core.whole import whole, wholes
 from procurement import policies
-from procurement.forms.rfqs import AwardForm, RfqForm
-from procurement.models import PurchasingPolicy, Rfq, VendorToken
+from procurement.award_documents import award_letters
+from procurement.forms.rfqs import AwardForm, RfqForm, SplitForm
+from procurement.models import Award, PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.comparison import COMPARED, compare
+from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.vendor_scores import vendor_scores
 from procurement.services import awards, rfqs, vendor_access
 from procurement.states import AwardStatus, QuoteStatus, RfqStatus
@@ -169,6 +173,9 @@ def _detail(
             award_steps, facts is not None and facts.is_beyond, "procurement/_award.html"
         ),
         "orders": rfq.awards.none() if award is None else award.orders.select_related("vendor"),
+        "documents": award_letters(award) if award is not None and may_read else [],
+        "statements": rfq.statements.select_related("person"),
+        "statements_needed": PurchasingPolicy.current().conflict_statements,
         "openings": rfq.openings.select_related("person"),
         "openers": PurchasingPolicy.current().openers if rfq.sealed else 1,
         # Sealed bids stay open until the deadline: closing is offered when it can be done.
@@ -180,6 +187,18 @@ def _detail(
         "trail": trail(rfq, *([award] if award else []))[:60],
     }
     return render(request, "procurement/rfq_detail.html", context)
+
+
+@require_safe
+def award_document(request: SignedInRequest, pk: int, document: int) -> HttpResponseBase:
+    """The memo of an award, or a letter to a vendor that was not chosen."""
+    award = visible(request.user, "award", pk, Award.objects.select_related("rfq"))
+    if not policies.can_read_prices(request.user, award.rfq):
+        raise Http404
+    row = get_object_or_404(award.documents.select_related("file"), pk=document)
+    if row.file is None:
+        raise Http404
+    return download(row.file)
 
 
 def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
@@ -199,10 +218,9 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
             try:
                 awards.propose_award(
                     rfq_id=pk,
-                    quote_id=int(form.cleaned_data["quote"]),
-                    reason=form.cleaned_data["reason"],
                     by=request.user,
                     version=version_of(request),
+                    **form.service_arguments(),
                 )
             except InputError as error:
                 refuse(form, error)
@@ -212,6 +230,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
     context = {
         "rfq": rfq,
         "comparison": comparison,
+        "sensitivity": ranking_sensitivity(comparison),
         "form": form,
         "old_rates": comparison.old_rates,
         "differences": [comparison.above(row) for row in comparison.rows],
@@ -219,3 +238,37 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/rfq_compare.html", context, status=status)
+
+
+def rfq_split(request: SignedInRequest, pk: int) -> HttpResponse:
+    """An award of quantities to several vendors: `?quote=` names those that take part."""
+    rfq = visible(request.user, "rfq", pk, Rfq.objects.select_related("owner"))
+    if not policies.can_read_prices(request.user, rfq):
+        raise Http404
+    policies.require_action(request.user, "propose_award", rfq)
+    standing = rfq.quotes.filter(status=QuoteStatus.SUBMITTED).select_related("vendor")
+    chosen = list(
+        standing.filter(pk__in=wholes(request.GET.getlist("quote"))).prefetch_related(
+            "lines__rfq_line"
+        )
+    )
+    form = SplitForm(request.POST or None, quotes=chosen)
+    if request.method == "POST" and form.is_valid():
+        try:
+            awards.propose_award(
+                rfq_id=pk, by=request.user, version=version_of(request), **form.service_arguments()
+            )
+        except InputError as error:
+            refuse(form, error)
+        else:
+            messages.success(request, _("The award is proposed. A second person decides."))
+            return redirect(rfq)
+    context = {
+        "rfq": rfq,
+        "lines": rfq.lines.all(),
+        "standing": standing,
+        "chosen": {quote.pk for quote in chosen},
+        "form": form if chosen else None,
+    }
+    status = 422 if request.method == "POST" else 200
+    return render(request, "procurement/rfq_split.html", context, status=status)

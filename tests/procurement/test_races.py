@@ -139,3 +139,18 @@ def test_two_invoices_do_not_share_the_accepted_quantity():
     )
 
     assert sorted(invoice.status for invoice in results) == ["exception", "matched"]
+
+
+def test_of_a_split_award_and_one_to_none_at_once_one_stands():
+    s = b.shop()
+    rfq = b.opened(s)
+    mine, other = (quote.lines.get() for quote in rfq.quotes.order_by("vendor__name"))
+
+    won, lost = split(together(
+        lambda: awards.propose_award(rfq_id=rfq.pk, lines=[(mine.pk, "5"), (other.pk, "3")],
+                                     reason=b.REASON, by=s.procurement),
+        lambda: awards.propose_award(rfq_id=rfq.pk, to_none=True, reason=b.REASON, by=s.buyer2),
+    ))  # fmt: skip
+
+    assert (len(won), [error.status for error in lost]) == (1, [409])
+    assert Award.objects.count() == 1

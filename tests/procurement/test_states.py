@@ -33,7 +33,8 @@ PROCUREMENT, APPROVER, OPERATIONS, FINANCE = "procurement", "approver", "operati
 MAY: dict[str, dict[str, set[str]]] = {
     "vendor": {"add-contact": {PROCUREMENT}, "block": {PROCUREMENT, FINANCE}, "unblock": {FINANCE, APPROVER}},
     "rfq": {"publish": {PROCUREMENT}, "extend": {PROCUREMENT}, "close": {PROCUREMENT},
-            "open": {PROCUREMENT, APPROVER, FINANCE}, "cancel": {PROCUREMENT}},
+            "open": {PROCUREMENT, APPROVER, FINANCE}, "cancel": {PROCUREMENT},
+            "state-conflict": {PROCUREMENT, APPROVER, FINANCE}},
     "quote": {"extend": {PROCUREMENT}, "withdraw": {PROCUREMENT}, "disqualify": {APPROVER}},
     "award": {"approve": {APPROVER}, "reject": {APPROVER}, "withdraw": {PROCUREMENT}},
     "order": {"issue": {PROCUREMENT}, "agree-over": {APPROVER}, "acknowledge": {PROCUREMENT}, "close": {FINANCE},

@@ -1,0 +1,34 @@
+"""What each person who takes part in an award said about conflicts of interest. Kept for good."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from core.models import User
+from procurement.models.rfqs import Rfq
+
+
+class ConflictStatement(models.Model):
+    """One statement of one person on one RFQ; the newest of a person counts, older ones stay."""
+
+    rfq = models.ForeignKey(Rfq, on_delete=models.PROTECT, related_name="statements")
+    person = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    has_conflict = models.BooleanField(_("has a conflict of interest"))
+    text = models.TextField(_("what it is"), blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = _("conflict-of-interest statement")
+        verbose_name_plural = _("conflict-of-interest statements")
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(has_conflict=False) | ~Q(text=""), name="conflict_is_named"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rfq.number} {self.person}"

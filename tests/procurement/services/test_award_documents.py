@@ -1,0 +1,187 @@
+"""The memo and the letters of an award, and the statements that come before it."""
+
+import re
+import subprocess
+
+import pytest
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from core.errors import NotPermitted
+from core.models import AuditEntry
+from procurement import award_documents
+from procurement.models import Award, AwardDocument, ConflictStatement, Quote, Vendor
+from procurement.selectors.award_record import record_hash
+from procurement.services import awards, quotes
+from procurement.services.award_documents import attach_document
+from procurement.services.conflicts import StatementMissing, state_conflict
+from procurement.services.policy import set_purchasing_policy
+from tests.procurement import builders as b
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def s(tmp_path, settings):
+    settings.MEDIA_ROOT = tmp_path
+    return b.shop()
+
+
+def words(pdf: bytes) -> str:
+    done = subprocess.run(["pdftotext", "-", "-"], input=pdf, capture_output=True, check=True)
+    return re.sub(r"\s+", " ", done.stdout.decode())
+
+
+def memo(award, language="en"):
+    return award.documents.select_related("award__rfq").get(kind="memo", language=language)
+
+
+def test_the_memo_holds_what_was_decided_on_in_both_languages(s):
+    state_conflict(rfq_id=(award := b.proposed(s)).rfq_id, by=s.cto)
+    award = awards.approve_award(award_id=award.pk, by=s.cto)
+    text = words(award_documents.render_document(memo(award)))
+    for part in (
+        award.rfq.number, "Hengda Integrators", "Northwind Systems", "2,260,000.00", b.REASON,
+        str(s.cto), str(s.procurement), "Price per accelerator and warranted year 60", award.record_hash[:20],
+        "No conflict of interest", award.record["quotes"][0]["content_hash"][:16], award.rfq.criteria_hash[:16],
+        "First at so much of all 1,771 weightings",
+    ):  # fmt: skip
+        assert part in text, part
+    chinese = words(award_documents.render_document(memo(award, "zh-hans")))
+    assert "定标" in chinese
+    assert "Hengda Integrators" in chinese
+
+
+def test_the_memo_is_the_same_to_the_byte_whatever_changes_later(s):
+    award = b.awarded(s)
+    first = award_documents.render_document(memo(award))
+    Vendor.objects.update(legal_name="Renamed", address="Elsewhere")
+    Quote.objects.update(notes="changed", reference="changed")
+    type(s.cto).objects.filter(pk=s.cto.pk).update(name="Other Name")
+    again = Award.objects.get(pk=award.pk)
+    assert award_documents.render_document(memo(again)) == first
+    assert record_hash(again.record) == again.record_hash
+
+
+def test_the_hash_changes_with_any_figure(s):
+    award = b.awarded(s)
+    changed = {**award.record, "sheet": [{**award.record["sheet"][0], "net": "1.00 CNY"}]}
+    assert record_hash(changed) != award.record_hash
+
+
+def test_the_letter_is_in_the_vendors_language_and_names_no_one_else(s):
+    Vendor.objects.filter(pk=s.rival.pk).update(language="en", legal_name="Northwind Systems Ltd")
+    award = b.awarded(s)
+    letter = award.documents.get(kind="regret")
+    assert (letter.quote.vendor, letter.language) == (s.rival, "en")
+    text = words(award_documents.render_document(letter))
+    assert "Northwind Systems Ltd" in text
+    mail = award_documents.letter(letter).text
+    for found in (text, mail):
+        assert award.rfq.number in found
+        for secret in ("Hengda", "250,000", "2,260,000", "36,000", "rank", "2 quotes"):
+            assert secret not in found
+    Vendor.objects.filter(pk=s.rival.pk).update(language="zh-hans")
+    letter.language = "zh-hans"
+    assert (
+        "此致" in award_documents.letter(letter).text or "敬" in award_documents.letter(letter).text
+    )
+
+
+def test_an_award_to_none_and_a_disqualified_quote_get_their_own_words(s):
+    rfq = b.opened(s)
+    quotes.disqualify_quote(
+        quote_id=rfq.quotes.get(vendor=s.rival).pk, reason="No burn-in allowed", by=s.cto
+    )
+    Vendor.objects.update(language="en")
+    award = awards.propose_award(rfq_id=rfq.pk, to_none=True, reason=b.REASON, by=s.procurement)
+    award = awards.approve_award(award_id=award.pk, by=s.lead)
+    letters = {
+        row.quote.vendor.name: award_documents.letter(row).text
+        for row in award.documents.filter(kind="regret")
+    }
+    assert "No burn-in allowed" in letters["Northwind Systems"]
+    assert "without an award" in letters["Hengda Integrators"]
+    assert "No burn-in" not in letters["Hengda Integrators"]
+    assert "closed without an order" in words(award_documents.render_document(memo(award)))
+
+
+def test_documents_are_kept_once_with_their_hash_and_read_by_who_reads_prices(s, client):
+    award = b.awarded(s)
+    for row in AwardDocument.objects.filter(file=None):
+        for _twice in range(2):
+            attach_document(
+                document_id=row.pk,
+                content=award_documents.render_document(row),
+                name=award_documents.document_name(row),
+            )
+    assert AwardDocument.objects.filter(file=None).count() == 0
+    assert AuditEntry.objects.filter(action="award.document_made").count() == 3
+    row = memo(award)
+    address = reverse("award-document", args=[award.pk, row.pk])
+    api_address = f"/api/v1/procurement/awards/{award.pk}/documents/{row.pk}/"
+    api = APIClient()
+    for person, status in (
+        (s.procurement, 200), (s.cto, 200), (s.auditor, 200), (s.operations, 404), (s.requester, 404),
+        (s.outsider, 404), (s.admin, 404),
+    ):  # fmt: skip
+        client.force_login(person)
+        api.force_authenticate(person)
+        page = client.get(address)
+        assert page.status_code == status, person
+        assert api.get(api_address).status_code == status, person
+        if status == 200:
+            assert page["X-Content-Type-Options"] == "nosniff"
+            assert page["Content-Disposition"].startswith("attachment")
+    client.force_login(s.procurement)
+    page = client.get(award.rfq.get_absolute_url()).text
+    assert address in page
+    assert "As a mail" in page
+
+
+def test_the_policy_asks_for_statements_before_the_award(s, client):
+    set_purchasing_policy(by=s.admin, conflict_statements=True)
+    rfq = b.opened(s)
+    quote = rfq.quotes.get(vendor=s.vendor)
+    with pytest.raises(StatementMissing, match=str(s.procurement)):
+        awards.propose_award(rfq_id=rfq.pk, quote_id=quote.pk, reason=b.REASON, by=s.procurement)
+    client.force_login(s.procurement)
+    step = reverse("procurement-step", args=["rfq", rfq.pk, "state-conflict"])
+    assert client.post(step, {"has_conflict": "on"}).status_code == 422
+    assert client.post(step, {}).status_code == 302
+    award = awards.propose_award(
+        rfq_id=rfq.pk, quote_id=quote.pk, reason=b.REASON, by=s.procurement
+    )
+    with pytest.raises(StatementMissing, match=str(s.cto)):
+        awards.approve_award(award_id=award.pk, by=s.cto)
+    api = APIClient()
+    api.force_authenticate(s.cto)
+    made = api.post(f"/api/v1/procurement/rfqs/{rfq.pk}/state-conflict/", {}, format="json")
+    assert made.status_code == 200, made.json()
+    assert [row["has_conflict"] for row in made.json()["statements"]] == [False, False]
+    assert awards.approve_award(award_id=award.pk, by=s.cto).status == "approved"
+    assert AuditEntry.objects.filter(action="rfq.conflict_stated").count() == 2
+
+
+def test_who_declared_a_conflict_takes_no_part_until_it_is_taken_back(s, client):
+    award = b.proposed(s)
+    state_conflict(rfq_id=award.rfq_id, by=s.cto, has_conflict=True, text="Holds shares of Hengda")
+    for decide in (
+        lambda: awards.approve_award(award_id=award.pk, by=s.cto),
+        lambda: awards.reject_award(award_id=award.pk, by=s.cto, reason="no"),
+    ):
+        with pytest.raises(NotPermitted, match="declared a conflict"):
+            decide()
+    assert awards.approve_award(award_id=award.pk, by=s.lead).status == "approved"
+    client.force_login(s.auditor)
+    page = client.get(award.rfq.get_absolute_url()).text
+    assert "Holds shares of Hengda" in page
+    assert ConflictStatement.objects.count() == 1
+
+
+def test_the_list_of_awards_keeps_its_number_of_queries(s, django_assert_max_num_queries):
+    b.awarded(s)
+    api = APIClient()
+    api.force_authenticate(s.procurement)
+    with django_assert_max_num_queries(20):
+        assert api.get("/api/v1/procurement/awards/").json()["count"] == 1
