@@ -27,6 +27,7 @@ from procurement.models import (
     Quote,
     Rfq,
     Rma,
+    Substitution,
     Vendor,
 )
 from procurement.models.invoices import InvoiceQuerySet
@@ -79,6 +80,11 @@ def _(obj: PurchaseOrder) -> frozenset[int]:
 @teams_of.register
 def _(obj: OrderRevision) -> frozenset[int]:
     return teams_of(obj.order)
+
+
+@teams_of.register
+def _(obj: Substitution) -> frozenset[int]:
+    return teams_of(obj.order_line.order)
 
 
 @teams_of.register
@@ -180,6 +186,17 @@ SEPARATION: dict[tuple[type[Any], str], tuple[Separation, Message]] = {
         msg("The owner of the RFQ and the one who proposed do not decide on the award."),
     ),
     (PurchaseOrder, "receive"): (_not("issued_by_id"), msg("The one who issued an order does not receive its goods.")),
+    (PurchaseOrder, "draw_down"): (
+        _not("issued_by_id"), msg("The one who issued an order does not receive its goods."),
+    ),
+    (Substitution, "consent"): (
+        _not("created_by_id", "order_line.order.issued_by_id"),
+        msg("The one who proposed a substitution or issued the order does not decide on it."),
+    ),
+    (Substitution, "refuse"): (
+        _not("created_by_id", "order_line.order.issued_by_id"),
+        msg("The one who proposed a substitution or issued the order does not decide on it."),
+    ),
     (Delivery, "post"): (_not("order.issued_by_id"), msg("The one who issued an order does not receive its goods.")),
     (Delivery, "turn_away"): (
         _not("order.issued_by_id"), msg("The one who issued an order does not receive its goods."),

@@ -74,6 +74,12 @@ class RevisionStatus(models.TextChoices):
     REJECTED = "rejected", pgettext_lazy("state", "Rejected")
 
 
+class SubstitutionStatus(models.TextChoices):
+    PROPOSED = "proposed", _("Waiting for consent")
+    CONSENTED = "consented", _("Consented")
+    REFUSED = "refused", _("Refused")
+
+
 class DeliveryStatus(models.TextChoices):
     EXPECTED = "expected", _("Expected")
     POSTED = "posted", pgettext_lazy("delivery", "Received")
@@ -132,6 +138,7 @@ class RmaStatus(models.TextChoices):
 A = Actor
 V, F, Q, W = VendorStatus, RfqStatus, QuoteStatus, AwardStatus
 P, R, D, S = OrderStatus, RevisionStatus, DeliveryStatus, AssetStatus
+U = SubstitutionStatus
 B, C, N, M = BurnInStatus, AcceptanceStatus, InvoiceStatus, RmaStatus
 
 VENDOR_RULES: tuple[Rule, ...] = (
@@ -155,6 +162,7 @@ RFQ_RULES: tuple[Rule, ...] = (
          "sealed: as many different people as the policy asks for", "exchange rates frozen"),
     Rule("state_conflict", (F.OPEN, F.CLOSED, F.OPENED), (), (A.BUYER, A.APPROVER, A.FINANCE),
          "a conflict is named", "who declared one takes no part in the award"),
+    Rule("record_concession", (F.OPENED,), (), (A.BUYER,), "a vendor with a standing quote; rounds without gaps"),
     Rule("propose_award", (F.OPENED,), (), (A.BUYER,),
          "no other award stands; quotes valid; quantities as asked, or to none; a written reason"),
     Rule("award", (F.OPENED,), (F.AWARDED, F.UNAWARDED), (A.SYSTEM,), "the award is approved; to none: closed without"),
@@ -193,7 +201,13 @@ ORDER_RULES: tuple[Rule, ...] = (
     Rule("announce", (P.ISSUED, P.ACKNOWLEDGED), (), (A.BUYER,),
          "announced and received together within the order"),
     Rule("receive", (P.ISSUED, P.ACKNOWLEDGED), (), (A.OPERATIONS,),
-         "not by the one who issued; within tolerance; serial numbers new", "assets and their warranties made, once"),
+         "not by the one who issued; within tolerance; serial numbers new; another part with consent only",
+         "assets and their warranties made, once"),
+    Rule("propose_substitution", (P.ISSUED, P.ACKNOWLEDGED), (), (A.BUYER,),
+         "a line of the order, another part than ordered, why; once for each part"),
+    Rule("draw_down", (P.ISSUED, P.ACKNOWLEDGED), (), (A.OPERATIONS, A.FINANCE),
+         "a cloud line; once a month, again with a reason; within the commitment and the tolerance; not by the issuer",
+         "counts as received and accepted"),
     Rule("capture_invoice", (P.ISSUED, P.ACKNOWLEDGED), (), (A.FINANCE,),
          "number not seen before from this vendor; currency of the order"),
     Rule("close", (P.ISSUED, P.ACKNOWLEDGED), (P.CLOSED,), (A.FINANCE,),
@@ -209,6 +223,12 @@ REVISION_RULES: tuple[Rule, ...] = (
          "the lines change; the budget's commitment follows"),
     Rule("reject_amendment", (R.PROPOSED,), (R.REJECTED,), (A.APPROVER,), "a reason; not by the one who proposed"),
     Rule("supersede", (R.BINDING,), (R.SUPERSEDED,), (A.SYSTEM,)),
+)  # fmt: skip
+
+SUBSTITUTION_RULES: tuple[Rule, ...] = (
+    Rule("consent", (U.PROPOSED,), (U.CONSENTED,), (A.APPROVER,), "not by the one who proposed it",
+         "the other part may be received"),
+    Rule("refuse", (U.PROPOSED,), (U.REFUSED,), (A.APPROVER,), "a reason; not by the one who proposed it"),
 )  # fmt: skip
 
 DELIVERY_RULES: tuple[Rule, ...] = (
@@ -297,6 +317,7 @@ MACHINES: dict[str, tuple[type[models.TextChoices], tuple[Rule, ...]]] = {
     "award": (AwardStatus, AWARD_RULES),
     "order": (OrderStatus, ORDER_RULES),
     "revision": (RevisionStatus, REVISION_RULES),
+    "substitution": (SubstitutionStatus, SUBSTITUTION_RULES),
     "delivery": (DeliveryStatus, DELIVERY_RULES),
     "asset": (AssetStatus, ASSET_RULES),
     "burn_in": (BurnInStatus, BURN_IN_RULES),

@@ -28,7 +28,9 @@ from procurement.models import (
     PurchaseOrder,
     Rfq,
     Rma,
+    Substitution,
 )
+from procurement.models.quotes import LineKind
 from procurement.policies import ROLE_OF, can
 from procurement.selectors.progress import line_progress
 from procurement.states import AcceptanceStatus, AssetStatus, DeliveryStatus, OrderStatus
@@ -39,6 +41,7 @@ QUEUES: tuple[tuple[Any, str, str, str | Promise, bool], ...] = (
     (Award, "proposed", "approve_award", gettext_lazy("Award to decide"), True),
     (Acceptance, "proposed", "sign_acceptance", gettext_lazy("Acceptance to sign"), True),
     (Invoice, "matched", "approve_invoice", gettext_lazy("Invoice to approve"), True),
+    (Substitution, "proposed", "consent", gettext_lazy("Substitution to decide"), True),
     (PurchaseOrder, "draft", "issue", gettext_lazy("Order to issue"), False),
     (Rfq, "draft", "publish", gettext_lazy("RFQ to publish"), False),
     (Rfq, "closed", "open_bids", gettext_lazy("Bids to open"), False),
@@ -125,7 +128,7 @@ def _expected(user: User) -> Iterable[Waiting]:
     still = {
         row.line.order_id
         for row in line_progress(*orders).values()
-        if row.open > 0 and not row.line.short_closed
+        if row.open > 0 and not row.line.short_closed and row.line.kind != LineKind.CLOUD
     }
     for order in orders:
         if order.pk in still and can(user, "receive", order):

@@ -22,6 +22,7 @@ from procurement.models import (
     AwardDocument,
     AwardLine,
     BurnInRun,
+    Concession,
     ConflictStatement,
     Delivery,
     EvidenceFile,
@@ -41,6 +42,7 @@ from procurement.models import (
     RfqLine,
     Rma,
     RunItem,
+    Substitution,
     UnitVerdict,
     Vendor,
     VendorContact,
@@ -50,6 +52,7 @@ from procurement.models import (
 from procurement.models.quotes import LineKind, PriceBreak
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.awarded import order_old_rates, order_rows
+from procurement.selectors.draw_downs import commitments
 from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.selectors.vendor_scores import vendor_scores
@@ -171,6 +174,16 @@ class StatementSerializer(serializers.ModelSerializer[ConflictStatement]):
     class Meta:
         model = ConflictStatement
         fields = ["person", "has_conflict", "text", "at"]
+
+
+class ConcessionSerializer(serializers.ModelSerializer[Concession]):
+    vendor_name = serializers.CharField(source="vendor.name", read_only=True)
+    recorded_by = Named()
+
+    class Meta:
+        model = Concession
+        fields = ["round", "vendor", "vendor_name", "subject", "from_value", "to_value", "amount", "currency",
+                  "conceded_by", "agreed_on", "recorded_by", "recorded_at"]  # fmt: skip
 
 
 class RfqSerializer(serializers.ModelSerializer[Rfq]):
@@ -368,6 +381,9 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
     against_approved = serializers.SerializerMethodField(
         help_text="By request: approved, ordered with tax, difference; with one order only, null in lists"
     )
+    commitments = serializers.SerializerMethodField(
+        help_text="Cloud lines with what was drawn by month; with one order only, null in lists"
+    )
     milestones = serializers.SerializerMethodField(
         help_text="Parts of the payment with amounts; with one order only, null in lists"
     )
@@ -380,7 +396,7 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         fields = [
             *HEAD, "number", "award", "quote", "vendor", "vendor_name", "currency", "tax_mode", "revision",
             "issued_by", "issued_at", "expected_on", "promised_on", "lines", "totals",
-            "milestones", "against_approved", "old_rates",
+            "commitments", "milestones", "against_approved", "old_rates",
         ]  # fmt: skip
 
     def _may_read(self, order: PurchaseOrder) -> bool:
@@ -414,6 +430,12 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         return totals(order.totals([row.line for row in self._progress(order)]))
 
     @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
+    def get_commitments(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:
+        if self.parent is not None:
+            return None
+        return [row.to_json() for row in commitments(self._progress(order))]
+
+    @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
     def get_milestones(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:
         if self.parent is not None or not self._may_read(order):
             return None
@@ -442,12 +464,23 @@ class AmendmentSerializer(serializers.ModelSerializer[OrderRevision]):
                   "proposed_at", "decided_by", "decided_at", "decision_reason"]  # fmt: skip
 
 
+class SubstitutionSerializer(serializers.ModelSerializer[Substitution]):
+    order = serializers.IntegerField(source="order_line.order_id", read_only=True)
+    position = serializers.IntegerField(source="order_line.position", read_only=True)
+    decided_by = Named()
+
+    class Meta:
+        model = Substitution
+        fields = [*HEAD, "order", "position", "part_number", "description", "reason", "decided_by",
+                  "decision_reason"]  # fmt: skip
+
+
 class ReceiptLineSerializer(serializers.ModelSerializer[ReceiptLine]):
     position = serializers.IntegerField(source="order_line.position")
 
     class Meta:
         model = ReceiptLine
-        fields = ["position", "quantity", "missing_units", "missing_reason"]
+        fields = ["position", "quantity", "substitution", "missing_units", "missing_reason"]
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
@@ -769,6 +802,10 @@ class ReceiptLineInput(serializers.Serializer[Any]):
     units = UnitInput(many=True, required=False)
     missing_units = serializers.IntegerField(required=False, default=0)
     missing_reason = serializers.CharField(required=False, allow_blank=True, default="")
+    part_number = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=80,
+        help_text="As on the box; another one than ordered needs a consented substitution",
+    )  # fmt: skip
 
 
 class ReceiptInput(serializers.Serializer[Any]):

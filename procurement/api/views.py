@@ -41,11 +41,13 @@ from procurement.models import (
     Rfq,
     Rma,
     RunItem,
+    Substitution,
     UnitVerdict,
     Vendor,
 )
 from procurement.selectors.assets import found_serials
 from procurement.selectors.comparison import compare
+from procurement.selectors.levers import levers
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.thread import request_thread
 from procurement.selectors.vendor_scores import vendor_scores
@@ -98,6 +100,10 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
     "amendment": (
         lambda: OrderRevision.objects.select_related("order", "proposed_by", "decided_by"),
         s.AmendmentSerializer,
+    ),
+    "substitution": (
+        lambda: Substitution.objects.select_related("order_line", "decided_by"),
+        s.SubstitutionSerializer,
     ),
     "delivery": (
         lambda: Delivery.objects.select_related("received_by").prefetch_related(
@@ -380,7 +386,7 @@ class RfqComparison(APIView):
     def get(self, request: Request, pk: int) -> Response:
         rfq = visible(request, "rfq", pk)
         found = compare(rfq)
-        hang = ranking_sensitivity(found)
+        hang, asked = ranking_sensitivity(found), levers(found)
         if not policies.can_read_prices(api_user(request), rfq):
             raise NotFound
         history = vendor_scores([row.quote.vendor for row in found.rows], api_user(request))
@@ -389,6 +395,9 @@ class RfqComparison(APIView):
                 "currency": found.currency,
                 "weights": found.weights,
                 "sensitivity": hang.to_json() if hang else None,
+                "concessions": s.ConcessionSerializer(
+                    rfq.concessions.select_related("vendor", "recorded_by"), many=True
+                ).data,
                 "approved": s.money(found.approved),
                 "old_rates": [row.to_json() for row in found.old_rates],
                 "rows": [
@@ -402,6 +411,7 @@ class RfqComparison(APIView):
                         "above_approved": s.money(found.above(row)),
                         "notes": [note.render(gettext) for note in row.notes],
                         "vendor_history": history[row.quote.vendor_id].to_json(),
+                        "levers": [one.to_json(gettext) for one in asked.get(row.quote.pk, [])],
                     }
                     for row in found.rows
                 ],

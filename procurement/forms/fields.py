@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from core.errors import InputError
 from core.forms import DateInput
 from procurement.milestones import check_terms, read_terms
+from procurement.models.negotiation import MOST_ROUNDS, Subject
 from procurement.models.rmas import Outcome
 
 
@@ -115,6 +116,40 @@ class ConflictForm(forms.Form):
         help_text=_("Left open, you state that you have none: no share, post, gift or family tie."),
     )  # fmt: skip
     text = text(_("What it is"), required=False, rows=2)
+
+
+class ConcessionForm(forms.Form):
+    """What a vendor gave way on; which vendors there are is known with the RFQ."""
+
+    vendor_id = forms.IntegerField(label=_("Vendor"))
+    round = forms.IntegerField(label=_("Round"), min_value=1, max_value=MOST_ROUNDS)
+    subject = forms.ChoiceField(label=_("Subject"), choices=Subject.choices)
+    from_value = forms.CharField(label=_("From"), max_length=200)
+    to_value = forms.CharField(label=_("To"), max_length=200)
+    amount = forms.DecimalField(
+        label=_("Worth, in the quote's currency"), required=False, max_digits=18, decimal_places=3,
+        help_text=_("Left empty when it is not known."),
+    )  # fmt: skip
+    conceded_by = forms.CharField(label=_("Who gave way"), max_length=120)
+    agreed_on = day(_("Agreed on"))
+
+
+class SubstitutionForm(forms.Form):
+    position = forms.IntegerField(label=_("Line"), min_value=1)
+    part_number = forms.CharField(label=_("Part number"), max_length=80)
+    description = forms.CharField(label=_("Description"), max_length=300)
+    reason = text(_("Why the vendor asks for it"))
+
+
+class DrawDownForm(forms.Form):
+    position = forms.IntegerField(label=_("Line"), min_value=1)
+    month = day(_("Month (any day of it)"))
+    quantity = forms.DecimalField(
+        label=_("Used in the month"), min_value=0, max_digits=14, decimal_places=3
+    )
+    reason = text(
+        _("Reason"), required=False, rows=2, help_text=_("Needed to change a month that is noted.")
+    )
 
 
 class DeadlineForm(forms.Form):

@@ -111,6 +111,12 @@ class ReceiveForm(LineFields):
                 required=False, initial=f"{row.open.normalize():f}",
             ),
         }  # fmt: skip
+        if row.line.part_number:
+            fields["part_number"] = forms.CharField(
+                label=_("Part number on the box"), max_length=80, required=False,
+                help_text=_("Ordered: %(part)s. Another one needs consent.")
+                % {"part": row.line.part_number},
+            )  # fmt: skip
         if row.line.serialised:
             fields["units"] = forms.CharField(
                 label=_("Serial numbers"), required=False, strip=False,
@@ -178,7 +184,9 @@ class ReceiveForm(LineFields):
             "lines": [
                 line
                 | {"units": line["units"] or (), "missing_reason": line["missing_reason"] or ""}
-                for line in self.per_line("quantity", "units", "missing_units", "missing_reason")
+                for line in self.per_line(
+                    "quantity", "units", "missing_units", "missing_reason", "part_number"
+                )
                 if line["quantity"]
             ],
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.db.models import Model
+from django.db.models import Max, Model
 from django.utils.functional import Promise
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
@@ -27,8 +27,10 @@ from procurement.models import (
     Quote,
     Rfq,
     Rma,
+    Substitution,
     Vendor,
 )
+from procurement.models.quotes import LineKind
 from procurement.selectors.milestones import unfinished
 from procurement.serials import UnitEntry
 from procurement.services import (
@@ -38,15 +40,18 @@ from procurement.services import (
     burn_in,
     conflicts,
     deliveries,
+    draw_downs,
     invoices,
+    negotiation,
     orders,
     payments,
     quotes,
     rfqs,
     rmas,
+    substitutions,
     vendors,
 )
-from procurement.states import RmaStatus
+from procurement.states import QuoteStatus, RmaStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,29 @@ def _payment(form: forms.Form, invoice: Invoice) -> None:
     ) % {"base": base, "currency": invoice.currency}
 
 
+def _concession(form: forms.Form, rfq: Rfq) -> None:
+    """Vendors with a standing quote to choose from; the last round and today to start with."""
+    rows = rfq.quotes.filter(status=QuoteStatus.SUBMITTED).select_related("vendor")
+    form.fields["vendor_id"].widget = forms.Select(
+        choices=[(row.vendor_id, row.vendor.name) for row in rows]
+    )
+    last = rfq.concessions.aggregate(last=Max("round"))["last"] or 1
+    form.initial = {"round": last, "agreed_on": today(), **form.initial}
+
+
+def _lines(form: forms.Form, order: PurchaseOrder, *kinds: str) -> None:
+    """Lines to choose from."""
+    rows = order.lines.filter(kind__in=kinds) if kinds else order.lines.all()
+    form.fields["position"].widget = forms.Select(
+        choices=[(row.position, str(row)) for row in rows]
+    )
+
+
+def _commitment(form: forms.Form, order: PurchaseOrder) -> None:
+    _lines(form, order, LineKind.CLOUD)
+    form.initial = {"month": today().replace(day=1), **form.initial}
+
+
 REASON, MAYBE = fields.ReasonForm, fields.OptionalReasonForm
 
 STEPS: tuple[Step, ...] = (
@@ -136,6 +164,9 @@ STEPS: tuple[Step, ...] = (
     Step("rfq", "state-conflict", "state_conflict", "rfq_id", conflicts.state_conflict,
          _("State conflicts of interest"), _("It is kept with the award and read by the auditor."),
          fields.ConflictForm),
+    Step("rfq", "record-concession", "record_concession", "rfq_id", negotiation.record_concession,
+         _("Note a concession"), _("The quote itself changes by a new version of it only."), fields.ConcessionForm,
+         prepare=_concession),
     Step("rfq", "cancel", "cancel", "rfq_id", rfqs.cancel_rfq, _("Cancel the RFQ"),
          _("Prices that were never opened stay sealed."), REASON, "danger"),
     # quote
@@ -164,6 +195,17 @@ STEPS: tuple[Step, ...] = (
          needs_reason=lambda order: bool(unfinished(order))),
     Step("order", "cancel", "cancel", "order_id", orders.cancel_order, _("Cancel the order"),
          _("The commitment is released. This cannot be undone."), REASON, "danger"),
+    Step("order", "draw-down", "draw_down", "order_id", draw_downs.record_draw_down, _("Note what was used"),
+         _("Of a cloud commitment, month by month; it stands for receipt and acceptance."), fields.DrawDownForm,
+         prepare=_commitment),
+    Step("order", "substitute", "propose_substitution", "order_id", substitutions.propose_substitution,
+         _("Ask for a substitution"), _("Another part than ordered is received after consent only."),
+         fields.SubstitutionForm, prepare=_lines),
+    # substitution
+    Step("substitution", "consent", "consent", "substitution_id", substitutions.consent_to_substitution,
+         _("Consent"), _("The other part may be received at the price ordered."), tone="primary"),
+    Step("substitution", "refuse", "refuse", "substitution_id", substitutions.refuse_substitution, _("Refuse"),
+         form=REASON, tone="danger"),
     # delivery
     Step("delivery", "turn-away", "turn_away", "delivery_id", deliveries.turn_away_delivery, _("Turn away"),
          _("It does not count as received."), REASON, "danger"),
@@ -249,6 +291,7 @@ MODELS: dict[str, type[Model]] = {
     "quote": Quote,
     "award": Award,
     "order": PurchaseOrder,
+    "substitution": Substitution,
     "delivery": Delivery,
     "asset": Asset,
     "burn-in": BurnInRun,

@@ -9,6 +9,7 @@ from procurement.models.deliveries import AnnouncedSerial, Delivery, ReceiptLine
 from procurement.models.evidence import EvidenceFile, UnitVerdict
 from procurement.models.invoices import Invoice, InvoiceLine
 from procurement.models.live import LiveCard, LiveChunk, LiveFeed
+from procurement.models.negotiation import Concession
 from procurement.models.orders import OrderLine, OrderRevision, PurchaseOrder
 from procurement.models.payments import InvoicePart, Milestone, Payment, QuotePayment
 from procurement.models.policy import PurchasingPolicy
@@ -22,6 +23,7 @@ from procurement.models.quotes import (
 )
 from procurement.models.rfqs import Rfq, RfqCriterion, RfqInvitation, RfqLine, RfqOpening
 from procurement.models.rmas import Rma
+from procurement.models.substitutions import DrawDown, Substitution
 from procurement.models.vendor_access import VendorToken
 from procurement.models.vendors import Vendor, VendorContact, VendorDocument
 
@@ -38,8 +40,10 @@ __all__ = [
     "BurnInRun",
     "ChecklistItem",
     "ChecklistTemplate",
+    "Concession",
     "ConflictStatement",
     "Delivery",
+    "DrawDown",
     "EvidenceFile",
     "Invoice",
     "InvoiceLine",
@@ -67,6 +71,7 @@ __all__ = [
     "RfqOpening",
     "Rma",
     "RunItem",
+    "Substitution",
     "UnitVerdict",
     "Vendor",
     "VendorContact",

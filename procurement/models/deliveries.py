@@ -77,6 +77,9 @@ class ReceiptLine(models.Model):
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="lines")
     order_line = models.ForeignKey(OrderLine, on_delete=models.PROTECT, related_name="receipts")
     quantity = quantity_field()
+    substitution = models.ForeignKey(
+        "procurement.Substitution", on_delete=models.PROTECT, null=True, related_name="receipts"
+    )  # under which another part than ordered came
     missing_units = models.PositiveSmallIntegerField(_("units without a serial number"), default=0)
     missing_reason = models.CharField(_("why"), max_length=200, blank=True)
 

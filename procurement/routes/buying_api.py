@@ -14,6 +14,7 @@ PLURALS = {
     "award": "awards",
     "order": "orders",
     "amendment": "amendments",
+    "substitution": "substitutions",
     "delivery": "deliveries",
     "asset": "assets",
     "burn-in": "burn-ins",

@@ -153,7 +153,7 @@ def compare(rfq: Rfq) -> Comparison:
     quotes = (
         rfq.quotes.filter(status__in=COMPARED)
         .select_related("vendor", "warranty", "rfq")
-        .prefetch_related("lines")
+        .prefetch_related("lines", "payments")
     )
     rates = _rates(rfq, base, {quote.currency for quote in quotes})
     rows = [_row(rfq, quote, lines, base, rates.get(quote.currency)) for quote in quotes]

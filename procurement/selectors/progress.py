@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from core.organisation import day_start
 from procurement.models import (
     AcceptanceUnit,
+    DrawDown,
     Invoice,
     InvoiceLine,
     OrderLine,
@@ -85,14 +86,21 @@ def accepted_units(lines: Iterable[Any], until: date | None = None) -> dict[int,
 
 
 def received_quantities(lines: Iterable[Any], until: date | None = None) -> dict[int, Decimal]:
-    """Order line id → items on posted deliveries (that arrived on `until` at the latest)."""
+    """Order line id → items on posted deliveries (that arrived on `until` at the latest), or drawn of a commitment."""
     posted = ReceiptLine.objects.filter(
         order_line__in=lines, delivery__status=DeliveryStatus.POSTED
     )
+    drawn = DrawDown.objects.filter(order_line__in=lines)
     if until is not None:
         posted = posted.filter(delivery__arrived_on__lte=until)
-    rows = posted.order_by().values_list("order_line").annotate(total=Sum("quantity"))
-    return dict(rows)
+        # A month counts once it is over.
+        drawn = drawn.filter(month__lt=(until + timedelta(days=1)).replace(day=1))
+    found: dict[int, Decimal] = {}
+    for rows in (posted, drawn):
+        sums = rows.order_by().values_list("order_line").annotate(total=Sum("quantity"))
+        for line, quantity in sums:
+            found[line] = found.get(line, ZERO) + quantity
+    return found
 
 
 def _invoiced(lines: Iterable[Any]) -> dict[int, tuple[Decimal, Decimal, Decimal]]:

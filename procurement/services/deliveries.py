@@ -24,10 +24,13 @@ from procurement.models import (
     ReceiptLine,
 )
 from procurement.models.assets import AssetKind
+from procurement.models.quotes import LineKind
+from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import received_quantities
 from procurement.serials import UnitEntry, fold, refuse_duplicate_uuids, refuse_duplicates
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.quotes import exact
+from procurement.services.substitutions import received_as
 from procurement.services.warranties import give_warranty, start_warranties
 from procurement.states import AssetStatus, DeliveryStatus
 from procurement.warranty_rules import StartTrigger
@@ -124,9 +127,10 @@ def receive_delivery(
     """Count and post a delivery: an announced one (`delivery_id`) or one that came without notice.
 
     Each line is a mapping with `position` (of the order line), `quantity` (items), `units` (UnitEntry each, one per
-    unit with a serial number), and `missing_units` with `missing_reason` for units that came without one. Everything
-    is refused together: assets are made for all units or for none. Raises NotPermitted, InvalidTransition,
-    AlreadyReceived (409) or InputError naming positions.
+    unit with a serial number), `missing_units` with `missing_reason` for units that came without one, and
+    `part_number` as on the box: another one than ordered needs a consented substitution. Everything is refused
+    together: assets are made for all units or for none. Raises NotPermitted, InvalidTransition, AlreadyReceived (409)
+    or InputError naming positions.
     """
     order = _lock_order(order_id, action="receive", by=by)
     if arrived_on > today():
@@ -223,6 +227,14 @@ def _count(order: PurchaseOrder, lines: Sequence[Mapping[str, Any]]) -> Counted:
             if rest == 0:
                 raise AlreadyReceived(text)
             raise InputError("quantity", text, value=quantity, limit=rest)
+        if line.kind == LineKind.CLOUD:
+            raise InputError(
+                "position",
+                msg("Line %(line)s is a cloud commitment: note what is used of it by month",
+                    line=line.position),
+                value=line.position,
+            )  # fmt: skip
+        substitution = received_as(line, str(given.get("part_number") or ""))
         units = tuple(given.get("units", ()))
         missing = int(given.get("missing_units") or 0)
         why = str(given.get("missing_reason", "")).strip()
@@ -251,6 +263,7 @@ def _count(order: PurchaseOrder, lines: Sequence[Mapping[str, Any]]) -> Counted:
                 ReceiptLine(
                     order_line=line,
                     quantity=quantity,
+                    substitution=substitution,
                     missing_units=missing,
                     missing_reason=why[:200],
                 ),
@@ -324,7 +337,7 @@ def _make_assets(
     common: dict[str, Any] = {
         "manufacturer": line.manufacturer,
         "folded_manufacturer": fold(line.manufacturer),
-        "model": line.description,
+        "model": receipt.substitution.description if receipt.substitution else line.description,
         "receipt_line": receipt,
         "request_id": line.request_id,
         "received_on": delivery.arrived_on,
@@ -410,5 +423,7 @@ def reverse_delivery(
     move(
         delivery, DeliveryStatus.REVERSED, by=by, action="delivery.reversed", reason=delivery.reason
     )
+    if any(state.matched > state.opened for state in milestone_states(order)):
+        raise InvalidTransition(msg("A milestone that it opened is on a matched invoice"))
     touch(order)
     return delivery

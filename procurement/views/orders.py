@@ -18,8 +18,9 @@ from core.files import download
 from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.orders import AmendForm
-from procurement.models import Milestone, OrderRevision, PurchaseOrder
+from procurement.models import Milestone, OrderRevision, PurchaseOrder, Substitution
 from procurement.selectors.awarded import amendment_rows, order_old_rates, order_rows
+from procurement.selectors.draw_downs import commitments
 from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import line_progress, receipt_state
 from procurement.services import orders
@@ -58,6 +59,7 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     )  # fmt: skip
     may_read = policies.can_read_order_prices(request.user, order)
     progress = list(line_progress(order).values())
+    drawn = commitments(progress)
     revisions = list(order.revisions.select_related("proposed_by", "decided_by", "order"))
     proposed = next((r for r in revisions if r.status == RevisionStatus.PROPOSED), None)
     totals = order.totals([row.line for row in progress])
@@ -89,8 +91,20 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_announce": policies.can(request.user, "announce", order),
         "may_receive": policies.can(request.user, "receive", order),
         "may_invoice": policies.can(request.user, "capture_invoice", order),
+        "commitments": drawn,
+        "substitutions": [
+            (row, buttons(request.user, "substitution", row))
+            for row in Substitution.objects.filter(order_line__order=order).select_related(
+                "order_line__order", "created_by", "decided_by"
+            )
+        ],
         "steps": ask_over(
-            buttons(request.user, "order", order), any(row.is_beyond for row in against)
+            [
+                row
+                for row in buttons(request.user, "order", order)
+                if drawn or row["step"].action != "draw-down"
+            ],
+            any(row.is_beyond for row in against),
         ),
         "trail": trail(order, *revisions)[:60],
     }

@@ -26,7 +26,8 @@ from procurement.award_documents import award_letters
 from procurement.forms.rfqs import AwardForm, RfqForm, SplitForm
 from procurement.models import Award, PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
-from procurement.selectors.comparison import COMPARED, compare
+from procurement.selectors.comparison import COMPARED, Comparison, compare
+from procurement.selectors.levers import Lever, levers, rounds
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.vendor_scores import vendor_scores
 from procurement.services import awards, rfqs, vendor_access
@@ -174,6 +175,7 @@ def _detail(
         ),
         "orders": rfq.awards.none() if award is None else award.orders.select_related("vendor"),
         "documents": award_letters(award) if award is not None and may_read else [],
+        "rounds": rounds(rfq) if may_read else [],
         "statements": rfq.statements.select_related("person"),
         "statements_needed": PurchasingPolicy.current().conflict_statements,
         "openings": rfq.openings.select_related("person"),
@@ -231,6 +233,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
         "rfq": rfq,
         "comparison": comparison,
         "sensitivity": ranking_sensitivity(comparison),
+        "levers": _levers(comparison),
         "form": form,
         "old_rates": comparison.old_rates,
         "differences": [comparison.above(row) for row in comparison.rows],
@@ -238,6 +241,11 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/rfq_compare.html", context, status=status)
+
+
+def _levers(comparison: Comparison) -> list[tuple[Any, list[Lever]]]:
+    found = levers(comparison)
+    return [(row, found[row.quote.pk]) for row in comparison.rows if found.get(row.quote.pk)]
 
 
 def rfq_split(request: SignedInRequest, pk: int) -> HttpResponse:

@@ -21,10 +21,11 @@ from procurement.models import (
     Quote,
     Rfq,
     Rma,
+    Substitution,
     Vendor,
 )
 from procurement.routes.buying_api import PLURALS
-from procurement.services import invoices, orders
+from procurement.services import invoices, orders, substitutions
 from procurement.states import MACHINES, Actor
 from tests.procurement import builders as b
 
@@ -34,11 +35,12 @@ MAY: dict[str, dict[str, set[str]]] = {
     "vendor": {"add-contact": {PROCUREMENT}, "block": {PROCUREMENT, FINANCE}, "unblock": {FINANCE, APPROVER}},
     "rfq": {"publish": {PROCUREMENT}, "extend": {PROCUREMENT}, "close": {PROCUREMENT},
             "open": {PROCUREMENT, APPROVER, FINANCE}, "cancel": {PROCUREMENT},
-            "state-conflict": {PROCUREMENT, APPROVER, FINANCE}},
+            "state-conflict": {PROCUREMENT, APPROVER, FINANCE}, "record-concession": {PROCUREMENT}},
     "quote": {"extend": {PROCUREMENT}, "withdraw": {PROCUREMENT}, "disqualify": {APPROVER}},
     "award": {"approve": {APPROVER}, "reject": {APPROVER}, "withdraw": {PROCUREMENT}},
     "order": {"issue": {PROCUREMENT}, "agree-over": {APPROVER}, "acknowledge": {PROCUREMENT}, "close": {FINANCE},
-              "cancel": {PROCUREMENT, APPROVER}},
+              "cancel": {PROCUREMENT, APPROVER}, "draw-down": {OPERATIONS, FINANCE}, "substitute": {PROCUREMENT}},
+    "substitution": {"consent": {APPROVER}, "refuse": {APPROVER}},
     "amendment": {"approve": {APPROVER}, "reject": {APPROVER}},
     "delivery": {"turn-away": {OPERATIONS}, "reverse": {OPERATIONS}, "start-burn-in": {OPERATIONS},
                  "complete-ready": {OPERATIONS}, "propose-acceptance": {OPERATIONS}},
@@ -101,7 +103,12 @@ def example() -> tuple[b.Shop, dict[str, object]]:
         lines=[{"position": 1, "quantity": "1", "unit_price": "250000", "tax_rate": "0.13"}],
         stated_tax="32500", stated_gross="282500",
     )  # fmt: skip
+    substitutions.propose_substitution(
+        order_id=delivery.order_id, position=1, part_number="OTHER", description="Other", reason="sold out",
+        by=s.procurement,
+    )  # fmt: skip
     models = {
+        "substitution": Substitution,
         "vendor": Vendor, "rfq": Rfq, "quote": Quote, "award": Award, "order": PurchaseOrder,
         "amendment": OrderRevision, "delivery": Delivery, "asset": Asset, "burn-in": BurnInRun,
         "acceptance": Acceptance, "invoice": Invoice, "rma": Rma,
@@ -113,7 +120,9 @@ BODY = {
     "over_reason": "because", "paid_on": "2026-01-01", "amount": "1",
     "reason": "because", "note": "because", "code": "A1.4", "result": "pass", "fault": "x", "site": "S", "name": "N",
     "vendor_number": "V", "tracking": "T", "serial": "NEW", "outcome": "repaired", "deadline": "2099-01-01T00:00",
-    "valid_until": "2099-01-01", "promised_on": "2099-01-01",
+    "valid_until": "2099-01-01", "promised_on": "2099-01-01", "vendor_id": "1", "round": "1", "subject": "price",
+    "from_value": "a", "to_value": "b", "conceded_by": "c", "agreed_on": "2026-01-01", "position": "1",
+    "month": "2026-01-01", "quantity": "1", "part_number": "P", "description": "D",
 }  # fmt: skip
 
 
