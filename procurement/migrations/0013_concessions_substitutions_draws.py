@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("procurement", "0011_awards_in_full"),
+        ("procurement", "0012_awards_in_full"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("core", "0004_organisation_stage"),
-        ("procurement", "0010_milestones"),
+        ("procurement", "0011_milestones"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -27,7 +27,7 @@ def note_past_payments(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("procurement", "0009_vendor_keys"),
+        ("procurement", "0010_vendor_documents"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
