@@ -245,7 +245,9 @@ def input_of(step: Step) -> type[serializers.Serializer[Any]] | None:
     """A serializer with the fields of the step's form."""
     fields: dict[str, Any] = dict(EXTRA.get((step.noun, step.action), {}))
     for name, field in (step.form.base_fields if step.form else {}).items():
-        made = next((make for kind, make in FIELDS if isinstance(field, kind)), None)
+        # A decimal is sent as text: exact. (Django's decimal field is a kind of its integer field.)
+        known = () if isinstance(field, forms.DecimalField) else FIELDS
+        made = next((make for kind, make in known if isinstance(field, kind)), None)
         if made is not None:
             fields[name] = made(required=field.required)
         elif isinstance(field, forms.ChoiceField):

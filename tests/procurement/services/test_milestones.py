@@ -278,6 +278,13 @@ def test_the_same_by_api_and_prices_stay_with_their_readers(s):
         f"/api/v1/procurement/invoices/{made.json()['id']}/match/", {}, format="json"
     )
     assert matched_.json()["status"] == "matched"
+    approved = invoices.approve_invoice(invoice_id=made.json()["id"], by=s.finance2)
+    paid = api.post(
+        f"/api/v1/procurement/invoices/{approved.pk}/pay/",
+        {"paid_on": str(today()), "amount": "0.01", "reference": "B"}, format="json",
+    )  # fmt: skip
+    assert paid.json()["payments"][0]["amount"] == "0.010"
+    assert paid.json()["status"] == "approved"
     api.force_authenticate(s.operations)
     assert api.get(f"/api/v1/procurement/orders/{order.pk}/").json()["milestones"] is None
 
