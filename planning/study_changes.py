@@ -10,12 +10,21 @@ from django.utils.translation import gettext_lazy
 
 from core.messages import msg
 from core.templatetags.ui import percent, said, significant, span
-from planning.study_tables import ROLES, amount, by_key, comparison, mode_label, plan_name
+from planning.study_tables import (
+    ROLES,
+    amount,
+    by_key,
+    comparison,
+    mode_label,
+    plan_name,
+    tax_words,
+)
 
 DIFFERENCES = {
     "on": gettext_lazy("Computed for"), "as_of": gettext_lazy("Newest price"), "catalogue": gettext_lazy("Catalogue"),
     "estimator": gettext_lazy("Estimator constants"), "economics": gettext_lazy("Cost defaults"),
-    "seed": gettext_lazy("Seed"), "met": gettext_lazy("Ways that meet the need"),
+    "purchase_tax": gettext_lazy("Tax on purchases"), "seed": gettext_lazy("Seed"),
+    "met": gettext_lazy("Ways that meet the need"),
 }  # fmt: skip
 
 
@@ -25,8 +34,8 @@ def comparison_rows(found: Mapping[str, Any]) -> dict[str, Any]:
         "inputs": [
             (
                 str(DIFFERENCES.get(row["name"], row["name"].removeprefix("request."))),
-                _plain(row["before"]),
-                _plain(row["after"]),
+                _told(row["name"], row["before"]),
+                _told(row["name"], row["after"]),
             )
             for row in found["inputs"]
         ],
@@ -49,8 +58,13 @@ def comparison_rows(found: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "prices": _moved_prices(found),
         "rates": _moved_rates(found),
-        "offers": (found["offers_come"], found["offers_gone"], found["offers_moved"]),
+        "moves": _moves(found),
     }  # fmt: skip
+
+
+def _told(name: str, value: Any) -> str:
+    """An input in words."""
+    return tax_words(value) if name == "purchase_tax" else _plain(value)
 
 
 def _moved_prices(found: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -81,6 +95,15 @@ def market_moves(found: Mapping[str, Any] | None) -> dict[str, Any]:
     """What moved on the market since a study, for its banner; nothing where it moved back."""
     if found is None:
         return {"text": _("Since then they moved back to what they were.")}
+    return {
+        "text": _moves(found),
+        "prices": _moved_prices(found),
+        "rates": _moved_rates(found),
+    }
+
+
+def _moves(found: Mapping[str, Any]) -> str:
+    """How many of what moved, each in words; empty where nothing did."""
     told = [
         said(msg("%(n)s offers changed their price", n=found["offers_moved"])),
         said(msg("%(n)s offers are new", n=found["offers_come"])),
@@ -95,11 +118,7 @@ def market_moves(found: Mapping[str, Any] | None) -> dict[str, Any]:
         found["figures_changed"], found["costs_changed"],
         found["leases_changed"],
     )  # fmt: skip
-    return {
-        "text": " · ".join(text for text, n in zip(told, counts, strict=True) if n),
-        "prices": _moved_prices(found),
-        "rates": _moved_rates(found),
-    }
+    return " · ".join(text for text, n in zip(told, counts, strict=True) if n)
 
 
 def _short(plan: Mapping[str, Any] | None) -> dict[str, str]:

@@ -187,6 +187,15 @@ def tax_rate(share: float) -> str:
     return percent(share, 0 if round(share * 100, 6).is_integer() else 2)
 
 
+def tax_words(tax: Mapping[str, Any] | None) -> str:
+    """A tax on purchases as a study counted it."""
+    if tax is None:
+        return _("none set")
+    return f"{tax_rate(tax['rate'])}, " + (
+        _("reclaimed") if tax["reclaimed"] else _("not reclaimed")
+    )
+
+
 def tax_in(plan: Mapping[str, Any]) -> str:
     """The tax within a plan's amount, in words; empty where it has none. Studies of before told of none."""
     tax = plan.get("tax")
@@ -196,6 +205,14 @@ def tax_in(plan: Mapping[str, Any]) -> str:
     if tax["reclaimed"]:
         return _("of which tax at %(rate)s, reclaimed: %(tax)s") % values
     return _("of which tax at %(rate)s, not reclaimed: %(tax)s") % values
+
+
+def tax_short(plan: Mapping[str, Any]) -> str:
+    """The tax within a plan's amount where a column is narrow; empty where it has none."""
+    tax = plan.get("tax")
+    if not tax or not Decimal(tax["amount"]):
+        return ""
+    return _("tax: %(tax)s") % {"tax": amount(tax["amount"], plan["currency"])}
 
 
 def doubts(plan: Mapping[str, Any]) -> list[str]:
@@ -219,7 +236,7 @@ def plan_rows(plans: Iterable[Mapping[str, Any]], sort: str = "cost") -> list[di
             "place": place(plan),
             "cost": amount(plan["cost"], plan["currency"]),
             "amount": amount(plan["amount"], plan["currency"]),
-            "tax": tax_in(plan),
+            "tax": tax_short(plan),
             "spread": about_range(plan["cost_spread"], plan["currency"]),
             "time": span(plan["seconds"]["p50"]),
             "regret": about(plan["regret"]["p90"], plan["currency"]),
@@ -412,6 +429,8 @@ def versions(result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         ),
         (_("Ways to pay priced"), number_format(counts["priced"], force_grouping=True)),
     ]
+    if "purchase_tax" in result:
+        rows.append((_("Tax on purchases"), tax_words(result["purchase_tax"])))
     rows += [_corrected(row) for row in result.get("costs", ())]
     rows += [
         (

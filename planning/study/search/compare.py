@@ -36,6 +36,7 @@ def _inputs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[st
         "catalogue": (before["catalogue"]["hash"][:16], after["catalogue"]["hash"][:16]),
         "estimator": (before["constants"]["estimator"], after["constants"]["estimator"]),
         "economics": (before["constants"]["economics"], after["constants"]["economics"]),
+        "purchase_tax": (before.get("purchase_tax"), after.get("purchase_tax")),
         "seed": (before["seed"], after["seed"]),
         "met": (before["counts"]["met"], after["counts"]["met"]),
     }

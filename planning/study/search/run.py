@@ -240,6 +240,7 @@ def _result(
             if world.currency in (r.base, r.quote)
         ],
         "constants": {"estimator": found.constants_version, "economics": defaults.stamp()},
+        "purchase_tax": None if setting.tax is None else setting.tax.to_json(),
         "costs": [_cost_json(row) for row in snapshot.costs],
         "seed": setting.seed,
         "counts": {
