@@ -21,7 +21,9 @@ def organisation() -> Organisation:
     found = Organisation.objects.first()
     if found is None:
         raise NotSetUp(
-            msg("This installation has no organisation yet. Run: manage.py load_demo or set_up.")
+            msg(
+                "This installation has no organisation yet. Run: manage.py load_demo_history or set_up."
+            )
         )
     return found
 

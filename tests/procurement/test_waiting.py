@@ -1,7 +1,6 @@
 """Work is announced where it is done next, and Home, the approvals page and the API say the same."""
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 from rest_framework.test import APIClient
 
@@ -153,12 +152,3 @@ def test_without_vendors_the_form_says_so_and_leads_to_them(s, client):
     page = client.get(reverse("rfq-create")).text
     assert "No vendor is registered yet" in page
     assert reverse("vendor-create") in page
-
-
-def test_the_demo_has_an_integrator_a_maker_and_a_cloud(db):
-    call_command("load_demo")
-    call_command("load_demo_vendors")
-    call_command("load_demo_vendors")
-    assert sorted(Vendor.objects.values_list("channel", flat=True)) == [
-        "cloud", "integrator", "maker",
-    ]  # fmt: skip

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
+from django.utils import timezone
 
 from core.models import Membership, Organisation, Team, User
-from core.organisation import quarter_at, today
+from core.organisation import today
+from core.quarters import Quarter
 from core.roles import Role
 from planning.services import requests
 from planning.services.budget_changes import allot, confirm_change, open_budget
@@ -20,6 +24,7 @@ from planning.states import ChangeStatus
 from planning.workloads import Kind
 
 PASSWORD = "demo-headroom-2026"  # noqa: S105 - of a demo on localhost; production never loads it
+TIME_ZONE = "Asia/Singapore"
 TEAMS = (("foundation", "Foundation models"), ("search", "Search and ads"))
 # e-mail, name, language, ((role, team or None), ...), what the person does
 PEOPLE: tuple[tuple[str, str, str, tuple[tuple[Role, str | None], ...], str], ...] = (
@@ -102,14 +107,27 @@ class Command(BaseCommand):
 
 @transaction.atomic
 def load() -> None:
-    """Make the organisation, its people, its policy, two quarters of budgets and one draft."""
+    """The organisation with two quarters of budgets, and one draft."""
+    quarter = quarter_of(timezone.now())
+    load_organisation((quarter, quarter.next()))
+    write_draft()
+
+
+def quarter_of(moment: datetime) -> Quarter:
+    """The demo organisation's quarter, also before it exists."""
+    return Quarter.at(moment, ZoneInfo(TIME_ZONE), 1)
+
+
+@transaction.atomic
+def load_organisation(periods: Sequence[Quarter]) -> None:
+    """Make the organisation, its people, its policy and the budgets of `periods`."""
     Organisation.objects.create(
         name="Quanta Demo 量子示例",
         legal_name="Quanta Demo Technology Pte. Ltd. 量子示例科技有限公司",
         address="8 Marina View, Singapore 018960\n新加坡滨海景8号",
         currency="CNY",
         # Singapore: the place decides which cards may be bought (export control); the group reports in CNY.
-        time_zone="Asia/Singapore",
+        time_zone=TIME_ZONE,
         purchase_tax_rate=Decimal("0.13"),  # as its vendors on the mainland ask for it
         fiscal_start_month=1,
         language="zh-hans",
@@ -128,19 +146,22 @@ def load() -> None:
             )
     load_policy(preset="company", by=None)
     finance, cto = people["he@demo.example"], people["chen@demo.example"]
-    quarter = quarter_at()
-    for period in (quarter, quarter.next()):
-        for team, kind, amount in BUDGETS:
+    for period in periods:
+        for slug, kind, amount in BUDGETS:
             budget = open_budget(
-                team_id=teams[team].pk, quarter=str(period), kind=kind, currency="CNY", by=finance
+                team_id=teams[slug].pk, quarter=str(period), kind=kind, currency="CNY", by=finance
             )
             change = allot(
                 budget_id=budget.pk, amount=amount, reason=f"Plan {period.year}", by=finance
             )
             if change.status == ChangeStatus.PROPOSED:
                 confirm_change(change_id=change.pk, by=cto)
+
+
+def write_draft() -> None:
+    """A draft that waits for its author."""
     requests.create_request(
-        team_id=teams["search"].pk,
+        team_id=Team.objects.get(slug="search").pk,
         kind=Kind.ONLINE_INFERENCE,
         title="Query rewriting service 查询改写服务",
         workload={
@@ -149,7 +170,7 @@ def load() -> None:
             "input_tokens": 600,
             "output_tokens": 120,
         },
-        by=people["ming@demo.example"],
+        by=User.objects.get(email="ming@demo.example"),
         need_by=today() + timedelta(days=75),
         duration_days=365,
         justification="Replaces the rule-based rewriter; A/B test shows +1.8 % clicks.",
