@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from core.errors import InputError, StaleData
+from core.errors import InputError, InvalidTransition, StaleData
 from core.forms import refuse, say_errors
 from core.http import SignedInRequest
 from core.organisation import organisation, quarter_at, today
@@ -40,6 +40,8 @@ from planning.services import approvals
 from planning.services.limits import set_limit
 from planning.services.policy_edit import OPTIONS, edit_policy
 from planning.services.policy_presets import load_policy
+from planning.states import RequestStatus
+from planning.views.requests import stale_page, visible
 from planning.waiting import decisions
 
 
@@ -66,7 +68,7 @@ def approval_list(request: SignedInRequest) -> HttpResponse:
 def approval_decide(request: SignedInRequest, pk: int) -> HttpResponse:
     """Cast a vote. Only by POST: a link in a mail leads to the page and decides nothing."""
     step = get_object_or_404(
-        ApprovalStep.objects.select_related("revision"),
+        ApprovalStep.objects.select_related("revision__plan", "revision__request"),
         pk=pk,
         revision__request__in=CapacityRequest.objects.visible_to(request.user).values("pk"),
     )
@@ -74,6 +76,18 @@ def approval_decide(request: SignedInRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             approvals.decide(step_id=pk, by=request.user, **form.cleaned_data)
+        except (StaleData, InvalidTransition) as error:
+            found = visible(request, step.revision.request_id)
+            voted = step.votes.filter(voter=request.user).exists()
+            if voted or (
+                isinstance(error, InvalidTransition)
+                and step.revision.number == found.revision_number
+                and found.status == RequestStatus.IN_REVIEW
+            ):
+                raise  # it is as it was on the screen: not the page is old, the step is not possible
+            return stale_page(
+                request, found, StaleData(), seen=step.revision, typed=form.cleaned_data["reason"]
+            )
         except InputError as error:
             messages.error(request, error.message.render(_))
         else:

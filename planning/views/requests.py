@@ -372,6 +372,12 @@ def request_step(request: SignedInRequest, pk: int, action: str) -> HttpResponse
             )
         else:
             CALLS[action](request_id=pk, by=request.user, version=seen_version(request), **facts)
+    except StaleData as error:
+        since = seen_version(request)
+        return stale_page(
+            request, visible(request, pk), error, since=since,
+            typed=" ".join(str(value) for value in facts.values() if isinstance(value, str)),
+        )  # fmt: skip
     except InputError as error:
         messages.error(request, error.message.render(_))
         on_the_form = action == "submit" and error.field != "use_reason"
@@ -381,6 +387,33 @@ def request_step(request: SignedInRequest, pk: int, action: str) -> HttpResponse
     if action == "revise":
         return redirect("request-edit", pk=pk)
     return redirect(found)
+
+
+def stale_page(
+    request: SignedInRequest,
+    found: CapacityRequest,
+    error: DomainError,
+    *,
+    seen: RequestRevision | None = None,
+    since: int | None = None,
+    typed: str = "",
+) -> HttpResponse:
+    """The page of a request as it is now, with what differs from what was on the screen: `seen` is the revision then,
+    `since` the version then. What was typed stands there to be copied; nothing was saved."""
+    context = detail_context(request, found)
+    now = context["revision"]
+    differs = seen is not None and seen.number != now.number
+    steps = found.version - since if since is not None else 5
+    context["stale"] = {
+        "text": error.message.render(_),
+        "number": seen.number if seen is not None else now.number,
+        "changes": tables.difference_rows(differences(seen, now)) if differs and seen else [],
+        "happened": trail(found, *[row["step"] for row in context["steps"]])[
+            : max(min(steps, 10), 1)
+        ],
+        "typed": typed.strip(),
+    }
+    return render(request, "planning/request_detail.html", context, status=409)
 
 
 def _refused(

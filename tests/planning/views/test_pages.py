@@ -181,6 +181,66 @@ def test_a_step_from_a_stale_page_is_refused(w, login):
     assert found.status == "draft"
 
 
+def test_a_step_from_a_stale_page_shows_what_happened_since_and_keeps_the_reason(w, login):
+    found = builders.in_review(w)
+    seen = found.version
+    requests.recall(request_id=found.pk, by=w.requester, reason="a typing error")
+    answer = login(w.requester).post(
+        reverse("request-step", args=[found.pk, "cancel"]),
+        {"version": seen, "reason": "No longer needed, the project ended"},
+    )
+    assert answer.status_code == 409
+    page = answer.content.decode()
+    stale = page[page.index('id="stale"') : page.index("What is asked for")]
+    for said in ("changed since you opened it", "a typing error", "the project ended"):
+        assert said in stale
+    found.refresh_from_db()
+    assert found.status == "draft"
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_a_decision_on_an_older_revision_shows_the_difference_and_keeps_the_reason(
+    w, login, language
+):
+    w.lead.language = language
+    w.lead.save()
+    found = builders.in_review(w)
+    step = found.current.steps.get()
+    requests.recall(request_id=found.pk, by=w.requester, reason="more")
+    requests.update_draft(
+        request_id=found.pk,
+        by=w.requester,
+        duration_days=77,
+        workload={**builders.LORA, "tokens": "900M"},
+    )
+    found.refresh_from_db()
+    builders.choose(found, builders.study(found, "2000"))
+    requests.submit_request(request_id=found.pk, by=w.requester)
+    answer = login(w.lead).post(
+        reverse("approval-decide", args=[step.pk]),
+        {"decision": "return", "seen_hash": step.content_hash, "reason": "Please use fewer cards"},
+    )
+    assert answer.status_code == 409
+    page = answer.content.decode()
+    stale = page[page.index('id="stale"') : page.index('class="split"')]
+    for said in ("77", "2,000.00", "1,000.00", "Please use fewer cards"):
+        assert said in stale
+    assert found.current.steps.get().status == "pending"
+
+
+def test_a_second_decision_in_another_tab_is_told_as_such(w, login):
+    builders.fund(w, "1000")
+    found = builders.in_review(w)
+    step = found.current.steps.get()
+    data = {"decision": "approve", "seen_hash": step.content_hash}
+    client = login(w.lead)
+    assert client.post(reverse("approval-decide", args=[step.pk]), data).status_code == 302
+    assert client.post(reverse("approval-decide", args=[step.pk]), data).status_code == 409
+    other = login(w.cto).post(reverse("approval-decide", args=[step.pk]), data)
+    assert other.status_code == 409
+    assert "changed since you opened it" in other.content.decode()
+
+
 def test_an_approver_decides_from_the_inbox(w, login):
     builders.fund(w, "1000")
     found = builders.in_review(w)
