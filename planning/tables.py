@@ -21,7 +21,8 @@ from planning.models.plans import PaymentChoice
 from planning.models.requests import LatencyClass, Residence
 from planning.selectors.approvals import Difference
 from planning.selectors.budgets import Balance
-from planning.study.load_series import hours_of, peak_over_mean, requests_per_day
+from planning.study import profiles
+from planning.study.load_series import hours_of, is_week, peak_over_mean, requests_per_day
 from planning.study_tables import tax_rate
 
 _DECLARED: dict[
@@ -87,6 +88,18 @@ def _workload_value(field: workloads.Field, shown: Any) -> str:
         return percent(shown, 1)
     if field.type == "config":
         return gettext("As pasted")
+    if field.type == "series" and is_week(shown):
+        day, hour = profiles.busiest(shown["values"])
+        return gettext("busiest %(day)s %(hour)s:00, %(times)s times the mean") % {
+            "day": date_format(date(2000, 1, 3 + day), "l"), "hour": hour,
+            "times": significant(peak_over_mean(shown)),
+        }  # fmt: skip
+    if field.type == "months":
+        month = max(range(len(shown)), key=lambda at: shown[at])
+        return gettext("highest in %(month)s, %(times)s times the mean") % {
+            "month": date_format(date(2000, month + 1, 1), "F"),
+            "times": significant(profiles.peak_over_mean(shown)),
+        }  # fmt: skip
     if field.type == "series":
         return gettext("%(hours)s hours from %(day)s, busiest hour %(peak)s times the mean") % {
             "hours": number_format(hours_of(shown), force_grouping=True),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from planning.economics import checks
@@ -49,6 +51,22 @@ def week(shape: str, peak_factor: float) -> Floats:
         else:
             high = middle
     found: Floats = usual**low
+    return found
+
+
+def season(load: Floats, months: Sequence[float], first_month: int) -> Floats:
+    """`load` by the hour, weighed by the loads of the year's months (January first), over the largest of all.
+
+    The course begins with `first_month`; a month is a twelfth of a year. Shape of `load`
+    """
+    if len(months) != 12 or not min(months) >= 0 or not 0 < max(months) < np.inf:
+        raise checks.refuse("load_months", len(months), 12)
+    hour = np.arange(load.size)
+    month = (first_month - 1 + (hour / HOURS_PER_MONTH).astype(int)) % 12
+    weighed = load * np.asarray(months, dtype=float)[month]
+    if not weighed.any():  # shorter than the months without load
+        return load
+    found: Floats = weighed / weighed.max()
     return found
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.formats import date_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -15,7 +17,8 @@ from catalog.models import ModelArchitecture
 from catalog.reference import architectures
 from core.errors import InputError
 from core.forms import DateInput
-from core.messages import Message
+from core.imports import EncodingNeeded, decode
+from core.messages import Message, msg
 from core.models import Team, User
 from core.organisation import today
 from core.units import unit_words
@@ -23,6 +26,8 @@ from planning import policies, workloads
 from planning.models.requests import LatencyClass, RequestRevision, Residence
 from planning.reference import resolve_model
 from planning.services.request_content import check_terms
+from planning.study import profiles
+from planning.study.load_series import FIELD, is_week
 
 MODEL_LIST = "catalogue-models"  # id of the datalist in templates/planning/request_form.html
 
@@ -48,6 +53,8 @@ def _form_field(field: workloads.Field) -> forms.Field:
         made = forms.CharField(
             widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}), **common
         )
+    elif field.type == "months":
+        made = forms.CharField(widget=forms.Textarea(attrs=_bars("months")), **common)
     else:
         initial = field.default
         if field.type == "share" and isinstance(initial, int | float):
@@ -61,6 +68,23 @@ def _form_field(field: workloads.Field) -> forms.Field:
         made.widget.attrs["list"] = MODEL_LIST
         made.needed = True  # or its size or config.json, before it is submitted
     return made
+
+
+def _bars(kind: str) -> dict[str, Any]:
+    """What the script needs to draw a field's numbers as bars; without it they are typed."""
+    common = {"spellcheck": "false", "class": "mono"}
+    if kind == "months":
+        names = [date_format(date(2000, month, 1), "M") for month in range(1, profiles.MONTHS + 1)]
+        return {
+            **common, "rows": 2, "data-bars-columns": profiles.MONTHS,
+            "data-bars-heads": "|".join(names),
+        }  # fmt: skip
+    days = [date_format(date(2000, 1, 3 + day), "D") for day in range(profiles.DAYS)]
+    return {
+        **common, "rows": profiles.DAYS, "data-bars-columns": profiles.HOURS,
+        "data-bars-rows": "|".join(days), "data-bars-all": gettext("Every day"),
+        "data-bars-heads": "|".join(f"{hour}:00" for hour in range(profiles.HOURS)),
+    }  # fmt: skip
 
 
 class RequestForm(forms.Form):
@@ -99,7 +123,7 @@ class RequestForm(forms.Form):
     )  # fmt: skip
 
     # Where the form's name differs from the service's.
-    RENAMED = {"checkpoint_seconds": "checkpoint_minutes"}
+    RENAMED = {"checkpoint_seconds": "checkpoint_minutes", FIELD: "load_week"}
     TIMING = ("need_by", "start", "duration_days")
     LIMITS = ("latency_class", "accuracy_loss_limit", "interruptible", "checkpoint_minutes",
               "data_residence", "region")  # fmt: skip
@@ -107,6 +131,7 @@ class RequestForm(forms.Form):
     def __init__(
         self,
         data: Mapping[str, Any] | None = None,
+        files: Any = None,
         *,
         kind: str,
         user: User,
@@ -114,17 +139,11 @@ class RequestForm(forms.Form):
     ) -> None:
         self.kind = kind
         self.declared = tuple(f for f in workloads.FIELDS[kind] if f.type != "series")
-        # What comes from a file has a page of its own and stays as it is.
-        self.kept = (
-            {}
-            if revision is None
-            else {
-                f.name: revision.workload[f.name]
-                for f in workloads.FIELDS[kind]
-                if f.type == "series" and f.name in revision.workload
-            }
-        )
-        super().__init__(data, initial=_initial(revision) if revision else None)
+        self.has_load = len(self.declared) < len(workloads.FIELDS[kind])
+        # Measured hours come from a file on a page of their own and stay as they are; a week is drawn here.
+        series = revision.workload.get(FIELD) if revision is not None else None
+        self.kept = {FIELD: series} if series is not None and not is_week(series) else {}
+        super().__init__(data, files, initial=_initial(revision) if revision else None)
         for field in self.declared:
             self.fields[field.name] = _form_field(field)
         if revision is not None:
@@ -140,6 +159,17 @@ class RequestForm(forms.Form):
                 if policies.can_create(user, team.pk)
             ]
             self.fields["team"].queryset = Team.objects.filter(pk__in=ids)  # type: ignore[attr-defined]
+        if self.has_load and not self.kept:
+            self.fields["load_week"] = forms.CharField(
+                label=gettext("Load of each hour of the week"), required=False,
+                widget=forms.Textarea(attrs=_bars("week")),
+                help_text=gettext("Draw it, or write 24 numbers for every day or 168 from Monday 0:00 on; only their "
+                                  "proportions count. With an empty peak over mean, theirs is taken."),
+            )  # fmt: skip
+            self.fields["load_file"] = forms.FileField(
+                label=gettext("Load from a file"), required=False,
+                help_text=gettext("CSV with day, hour and load, or hour and load; read in place of the numbers above."),
+            )  # fmt: skip
         self.fields["justification"].needed = True  # type: ignore[attr-defined]
         self.fields["duration_days"].unit = gettext("days")  # type: ignore[attr-defined]
         self.fields["checkpoint_minutes"].unit = gettext("min")  # type: ignore[attr-defined]
@@ -155,17 +185,40 @@ class RequestForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
+        self._read_file(data)
         self.workload = {
             field.name: self.data.get(self.add_prefix(field.name), "")
             for field in self.declared
             if str(self.data.get(self.add_prefix(field.name), "")).strip()
         } | self.kept
+        if "load_week" in self.fields and (text := self.data.get("load_week", "").strip()):
+            self.workload[FIELD] = text
         self.clean_workload, errors = workloads.problems(self.kind, self.workload)
         self.terms = self._terms(data)
         _checked, more = check_terms(self.kind, self.terms)
         for error in [*errors, *more]:
             self.refuse(error)
         return data
+
+    def _read_file(self, data: dict[str, Any]) -> None:
+        """Put what a file says in place of the numbers, so that the page shows them."""
+        file = data.get("load_file")
+        if not file:
+            return
+        try:
+            if file.size > profiles.MOST_TEXT:
+                raise InputError(
+                    "load_file", msg("The file has %(size)s bytes; the limit is %(limit)s", size=file.size,
+                                     limit=profiles.MOST_TEXT), value=file.size, limit=profiles.MOST_TEXT,
+                )  # fmt: skip
+            text, _encoding = decode(file.read())
+        except InputError as error:
+            self.add_error("load_file", ValidationError(error.message.render(gettext)))
+        except EncodingNeeded:
+            self.add_error("load_file", gettext("Save the file as UTF-8."))
+        else:
+            self.data = self.data.copy()
+            self.data["load_week"] = text
 
     def _terms(self, data: dict[str, Any]) -> dict[str, Any]:
         names = [name for name in (*self.TIMING, "justification", "data_residence", "region", "interruptible",
@@ -213,6 +266,13 @@ class RequestForm(forms.Form):
             found.append((label, gettext("The day by which it is needed is past")))
         return found
 
+    def _workload_names(self) -> list[str]:
+        """The declared fields, with the week and its file before the months."""
+        names = [field.name for field in self.declared]
+        at = names.index("load_months") if "load_months" in names else len(names)
+        week = [name for name in ("load_week", "load_file") if name in self.fields]
+        return [*names[:at], *week, *names[at:]]
+
     @staticmethod
     def models() -> list[tuple[str, str]]:
         """(name, short name) of the models to choose from."""
@@ -230,7 +290,7 @@ class RequestForm(forms.Form):
         what: list[str] = [name for name in ("team", "title") if name in self.fields]
         parts: list[tuple[str, list[str]]] = [
             (gettext("What and for whom"), what),
-            (gettext("Workload"), [field.name for field in self.declared]),
+            (gettext("Workload"), self._workload_names()),
             (gettext("When"), list(self.TIMING)),
             (gettext("Conditions"), [name for name in self.LIMITS if name in self.fields]),
             (gettext("Why"), ["justification"]),
@@ -245,7 +305,12 @@ def _initial(revision: RequestRevision) -> dict[str, Any]:
         field = next(
             (field for field in workloads.FIELDS[revision.request.kind] if field.name == name), None
         )
-        if isinstance(value, dict):
+        if name == FIELD:
+            if is_week(value):
+                shown["load_week"] = profiles.as_text(value["values"])
+        elif isinstance(value, list):
+            shown[name] = profiles.as_text(value)
+        elif isinstance(value, dict):
             shown[name] = json.dumps(value, ensure_ascii=False, indent=1)
         elif field is not None and field.type == "share":
             shown[name] = f"{value * 100:g} %"

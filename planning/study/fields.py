@@ -17,6 +17,7 @@ from typing import Any
 
 from core.errors import DomainError, InputError
 from core.messages import Message, msg
+from planning.study import profiles
 from planning.study.load_series import check_series
 
 
@@ -25,7 +26,7 @@ class Field:
     """One value of a request.
 
     `type`: count (whole), number, share (0.2 = 20 %), choice, text, texts (one or several), config (JSON), flag, date,
-    amount (exact decimal), series (hourly load, from a file).
+    amount (exact decimal), series (hourly load, from a file or as a week), months (twelve loads).
     """
 
     name: str
@@ -237,6 +238,7 @@ _READERS: dict[str, Callable[[Field, object], Any]] = {
     "date": _date,
     "amount": _amount,
     "series": _series,
+    "months": lambda field, value: profiles.read_months(field.name, value),
 }
 
 

@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.messages import Message, msg
+from planning.study import profiles
 
 FIELD = "load_series"
 LEAST_HOURS, MOST_HOURS = 168, 8784  # a week, a leap year
 HOURS_PER_WEEK = 168
+WEEK = "week"  # the source of a typical week
+MONDAY = datetime(2024, 1, 1, tzinfo=UTC)
 DIGITS = 6  # significant: more would say more than a meter knows
 DELIMITERS = (",", ";", "\t")
 COLUMNS = ("time", "value", "unit")
@@ -46,9 +49,14 @@ def parse_load(text: str, *, zone: str | None = None, source: str = "") -> dict[
 
 
 def check_series(value: object) -> dict[str, Any]:
-    """A stored or told series: the JSON object, or the text of a CSV whose times bear their offset."""
+    """A stored or told series: the JSON object, the text of a CSV whose times bear their offset, or a week as people
+    draw and write it (see `profiles`): 168 or 24 numbers, a table of day, hour and load."""
     if isinstance(value, str):
-        return parse_load(value)
+        first = next((line for line in value.splitlines() if line.strip()), "").casefold()
+        if "time" in first or "value" in first:
+            return parse_load(value)
+    if isinstance(value, str | list | tuple):
+        return week_series(profiles.read_week(FIELD, value))
     if not isinstance(value, Mapping) or not {"start", "values"} <= set(value) <= KEYS:
         raise _refused(
             msg("%(field)s must be an object with start and values, or the text of a CSV", field=FIELD),
@@ -70,6 +78,18 @@ def check_series(value: object) -> dict[str, Any]:
         start, [float(one) for one in numbers], str(zone), str(value.get("unit") or "")[:40],
         str(value.get("source") or "")[:120],
     )  # fmt: skip
+
+
+def week_series(loads: Sequence[float]) -> dict[str, Any]:
+    """One typical week, Monday 0:00 first; only its proportions count."""
+    return _stored(MONDAY, list(loads), "", "", WEEK)
+
+
+def is_week(series: Mapping[str, Any] | None) -> bool:
+    """Whether it is a typical week as told by a person, not measured hours."""
+    return (
+        series is not None and series.get("source") == WEEK and hours_of(series) == HOURS_PER_WEEK
+    )
 
 
 def hours_of(series: Mapping[str, Any]) -> int:

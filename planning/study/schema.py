@@ -87,6 +87,11 @@ def _field(field: Field) -> dict[str, Any]:
         return shape | {"enum": [*(code for code, _label in field.choices), "", None]}
     if field.type == "flag":
         return shape | {"type": ["boolean", "string", "null"]}
+    if field.type == "months":
+        return shape | {
+            "type": ["array", "string", "null"],
+            "items": {"type": "number", "minimum": 0},
+        }
     if field.type == "texts":
         return shape | {"type": ["string", "array", "null"], "items": _TEXT}
     if field.type == "series":

@@ -7,6 +7,7 @@ the value and the limit. Nothing is clamped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -127,6 +128,10 @@ LOAD_SERIES = Field(
     "load_series", msg("Load by the hour, from a file"), "series",
     help=msg("Measured hours in place of a usual week and its peak, for the split into reserved, on demand and spot."),
 )  # fmt: skip
+LOAD_MONTHS = Field(
+    "load_months", msg("Load of each month of the year"), "months",
+    help=msg("Twelve numbers from January on, or a table of month and load; only their proportions count."),
+)  # fmt: skip
 STOPPABLE = Field(
     "stoppable_share", msg("Share above the base that may be stopped"), "share", minimum=0, maximum=1,
     help=msg("Work on the same cards that may be stopped and sent again (batch jobs): it may go to spot."),
@@ -184,12 +189,12 @@ FIELDS: dict[str, tuple[Field, ...]] = {
     ),
     Kind.ONLINE_INFERENCE: (
         MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION, REQUESTS, PEAK, INPUT_TOKENS, OUTPUT_TOKENS, GROWTH, LOAD_SHAPE,
-        LOAD_SERIES, STOPPABLE,
+        LOAD_SERIES, LOAD_MONTHS, STOPPABLE,
     ),
     Kind.BATCH_INFERENCE: (
         MODEL, PARAMETERS, CONFIG, WEIGHT_PRECISION, ITEMS, INPUT_TOKENS, OUTPUT_TOKENS, WINDOW, RUNS,
     ),
-    Kind.ONLINE_SAMPLES: (*_SAMPLE_MODEL, REQUESTS, PEAK, GROWTH, LOAD_SHAPE, LOAD_SERIES, STOPPABLE),
+    Kind.ONLINE_SAMPLES: (*_SAMPLE_MODEL, REQUESTS, PEAK, GROWTH, LOAD_SHAPE, LOAD_SERIES, LOAD_MONTHS, STOPPABLE),
     Kind.BATCH_SAMPLES: (*_SAMPLE_MODEL, ITEMS, WINDOW, RUNS),
     Kind.GPU_HOURS: (
         Field("gpu_hours", msg("GPU hours"), "number", "GPU·h", required=True, minimum=0.1, maximum=1e9),
@@ -258,16 +263,30 @@ def problems(
             errors.append(error)
     if kind in NEEDS_MODEL:
         errors += _model_problems(data, model_given)
-    errors += _load_problems(clean)
+    errors += _load_problems(data, clean)
     return clean, errors
 
 
-def _load_problems(clean: Mapping[str, Any]) -> list[InputError]:
-    """A peak that is told lower than the busiest hour of the file would size the service too small."""
-    series, told = clean.get("load_series"), clean.get("peak_factor")
-    if series is None or told is None:
+def _load_problems(data: Mapping[str, Any], clean: dict[str, Any]) -> list[InputError]:
+    """Hours say how high their peak is. One that is told lower would size the service too small."""
+    series = clean.get("load_series")
+    if series is None:
         return []
     measured = peak_over_mean(series)
+    if measured > (PEAK.maximum or measured):
+        return [
+            InputError(
+                "load_series",
+                msg("%(field)s: the busiest hour is %(value)s times the mean; at most %(limit)s",
+                    field="load_series", value=round(measured, 1), limit=PEAK.maximum),
+                value=round(measured, 1), limit=PEAK.maximum,
+            )
+        ]  # fmt: skip
+    if is_empty(data.get("peak_factor")):
+        clean["peak_factor"] = math.ceil(round(measured * 100, 6)) / 100
+    told = clean.get("peak_factor")
+    if told is None:
+        return []
     if told >= round(measured, 2):
         return []
     return [

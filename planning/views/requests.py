@@ -31,6 +31,7 @@ from planning.forms.capacity import BookForm
 from planning.forms.discussion import CommentForm, FileForm
 from planning.forms.requests import FulfilForm, OptionalReasonForm, RequestForm, SubmitForm
 from planning.forms.templates import SplitForm, TemplateForm
+from planning.load_charts import load_charts
 from planning.models import (
     ApprovalStep,
     CapacityRequest,
@@ -145,6 +146,7 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
         "revision": revision,
         "plan": plan,
         "facts": tables.revision_facts(revision),
+        "loads": load_charts(revision.workload),
         "plan_facts": tables.plan_facts(plan) if plan else [],
         "steps": [
             {
@@ -238,7 +240,7 @@ def request_create(request: SignedInRequest, kind: str) -> HttpResponse:
     """Second: what that kind needs."""
     if kind not in Kind.values or not policies.can_create_anywhere(request.user):
         raise Http404
-    form = RequestForm(request.POST or None, kind=kind, user=request.user)
+    form = RequestForm(request.POST or None, request.FILES or None, kind=kind, user=request.user)
     if request.method == "POST" and form.is_valid():
         try:
             created = requests.create_request(
@@ -257,8 +259,9 @@ def request_edit(request: SignedInRequest, pk: int) -> HttpResponse:
     found = visible(request, pk)
     policies.require_action(request.user, "edit", found)
     form = RequestForm(
-        request.POST or None, kind=found.kind, user=request.user, revision=found.current
-    )
+        request.POST or None, request.FILES or None, kind=found.kind, user=request.user,
+        revision=found.current,
+    )  # fmt: skip
     context: dict[str, Any] = {
         "kind": Kind(found.kind), "capacity_request": found, "version": found.version,
     }  # fmt: skip

@@ -133,6 +133,9 @@ def _demand(request: StudyRequest, ways: Ways, way: int, lot: int, hours: int) -
         load = load_shape.course(shape, float(request.workload["peak_factor"]), hours, growth)
     else:
         load = load_series.course(series, hours, growth)
+    if months := request.workload.get("load_months"):
+        begin = request.start or request.need_by
+        load = load_shape.season(load, months, begin.month if begin is not None else 1)
     cards = np.maximum(np.ceil(np.round(load * replicas, 9)), 1.0) * each
     whole: Floats = np.ceil(cards / lot) * lot
     share = float(request.workload.get("stoppable_share") or 0.0)
@@ -268,6 +271,11 @@ def notes(request: StudyRequest, mix: Mix) -> list[Message]:
 
 def _series_words(request: StudyRequest, series: Mapping[str, Any]) -> list[Message]:
     """Whose hours the split follows, and where the file and the request differ in how much there is."""
+    if load_series.is_week(series):
+        return [
+            msg("The split follows the week as it was told (busiest hour %(peak)s times the mean)",
+                peak=round(load_series.peak_over_mean(series), 2))
+        ]  # fmt: skip
     found = [
         msg(
             "The split follows %(hours)s hours of load from a file (from %(day)s; busiest %(peak)s times the mean)",
