@@ -403,11 +403,13 @@ def _planned(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
     use = found.get("planned_utilisation")
     if use is None:
         return []
-    rest = (
-        _("by this need; nothing was measured of others")
-        if found["measured_utilisation"] is None
-        else _("by this need and, beside it, as owned cards are used today")
-    )
+    measured, pooled = found["measured_utilisation"], found.get("pooled_utilisation") or 0.0
+    if pooled > (measured or 0.0):
+        rest = _("by this need and, beside it, by open requests of other teams")
+    elif measured is None:
+        rest = _("by this need; nothing was measured of others")
+    else:
+        rest = _("by this need and, beside it, as owned cards are used today")
     return [(_("Utilisation counted on"), percent(use, 1), rest)]
 
 

@@ -23,6 +23,7 @@ from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest
 from planning.states import RequestStatus
 from planning.stock import idle_stock
+from planning.study.search.pooled import OthersDemand
 from planning.study.search.snapshot import IdleStock
 from planning.supply import bound_cards
 
@@ -107,6 +108,55 @@ def portfolio(user: User, on: date | None = None) -> Portfolio:
     ]  # fmt: skip
     pools.sort(key=lambda one: (-one.pooled.sum_of_peaks, one.name))
     return Portfolio(start, tuple(pools), tuple(without))
+
+
+def demand_of_others(request: CapacityRequest, on: date | None = None) -> dict[str, OthersDemand]:
+    """By accelerator what every other open request asks for, ordered cards left out, idle owned cards used first.
+
+    Sums over the organisation, for a study to count with: no request and no team is named. Needs without a plan are
+    not in it.
+    """
+    start = today() if on is None else on
+    rows = list(
+        CapacityRequest.objects.filter(status__in=ASKED)
+        .exclude(pk=request.pk)
+        .with_current()
+        .order_by("number")
+    )
+    bound = bound_cards([row.pk for row in rows])
+    wanted: dict[str, list[Wanted]] = defaultdict(list)
+    for row in rows:
+        plan = getattr(row.current, "plan", None)
+        if plan is not None:
+            slug = plan.accelerator_slug
+            one = _wanted(row, plan, start, bound.get((row.pk, slug), 0))
+            if one.open:
+                wanted[slug].append(one)
+    stock = idle_stock(start) if wanted else []
+    found = {}
+    for slug, ones in wanted.items():
+        free = sum(item.free for item in stock if item.accelerator == slug)
+        by_team: dict[int, Floats] = defaultdict(lambda: np.zeros(DAYS))
+        used = np.zeros(DAYS)
+        for one in ones:
+            low, high = max((one.first - start).days, 0), min((one.last - start).days + 1, DAYS)
+            by_team[one.request.team_id][low:high] += one.open
+            used[low:high] += one.open * _busy(one)
+        together = np.sum(list(by_team.values()), axis=0)
+        if not together.any():
+            continue
+        left = np.maximum(together - free, 0.0) / np.maximum(together, 1.0)
+        found[slug] = OthersDemand(
+            requests=len(ones), alone=int(sum(series.max() for series in by_team.values())),
+            together=int(together.max()), idle=free, card_hours=round(float((used * left).sum()) * 24, 3),
+        )  # fmt: skip
+    return found
+
+
+def _busy(one: Wanted) -> float:
+    """Of its days the share in which the plan uses its cards; all of them where it does not tell."""
+    hours, days = one.plan.summary.get("hours"), (one.last - one.first).days + 1
+    return min(float(hours) / (24 * days), 1.0) if hours else 1.0
 
 
 def _wanted(request: CapacityRequest, plan: PlanChoice, start: date, bound: int) -> Wanted:

@@ -32,6 +32,7 @@ from planning.models.requests import RequestRevision
 from planning.models.studies import ANSWERS, MarketSnapshot, Study
 from planning.places import country_of_zone
 from planning.selectors.budgets import balances
+from planning.selectors.portfolio import demand_of_others
 from planning.services.calibration import calibrated_market
 from planning.services.estimates import catalogue
 from planning.services.purchase_tax import purchase_tax
@@ -42,6 +43,7 @@ from planning.study.estimates import model_for
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest, parse_request, request_json
 from planning.study.search.compare import compare
+from planning.study.search.pooled import pooled_from_json, pooled_json
 from planning.study.search.purchase_tax import tax_from_json
 from planning.study.search.run import Setting, run_study
 from planning.study.search.snapshot import Snapshot, content_hash, snapshot_from_json
@@ -160,6 +162,7 @@ def setting_for(revision: RequestRevision) -> Setting:
         budgets=_left(revision.request.team_id, org.currency),
         stage=org.stage or None,
         tax=purchase_tax(),
+        pooled=demand_of_others(revision.request),
     )
 
 
@@ -208,6 +211,7 @@ def _pinned(inputs: Inputs, market: MarketSnapshot) -> dict[str, Any]:
         "owned_utilisation": inputs.setting.owned_utilisation,
         "budgets": {kind: str(left) for kind, left in sorted(inputs.setting.budgets.items())},
         "stage": inputs.setting.stage,
+        "pooled": pooled_json(inputs.setting.pooled),
         "purchase_tax": None if inputs.setting.tax is None else inputs.setting.tax.to_json(),
         "constants": {"estimator": _constants(inputs.request.kind), "economics": defaults.stamp()},
     }
@@ -236,6 +240,7 @@ def _setting(pinned: dict[str, Any]) -> Setting:
         {kind: Decimal(left) for kind, left in pinned.get("budgets", {}).items()},
         pinned.get("stage"),
         tax_from_json(pinned.get("purchase_tax")),
+        pooled_from_json(pinned.get("pooled", {})),
     )
 
 

@@ -1,6 +1,7 @@
 """Whether a purchase may be headlined: the use that is known has to reach the break-even against renting.
 
-Known are the need itself and what telemetry measured on the cards owned already. Use that is only taken for granted
+Known are the need itself, what telemetry measured on the cards owned already, and what other teams' open requests ask
+for. Use that is only taken for granted
 makes a purchase look cheap and fills no server.
 """
 
@@ -20,6 +21,7 @@ from planning.economics.ownership_case import OwnershipCase
 from planning.economics.types import PaymentMode
 from planning.study.search.costs import YEARS, case_of
 from planning.study.search.holding import held, hours_there
+from planning.study.search.pooled import share_of_rest
 
 if TYPE_CHECKING:
     from planning.study.search.choice import World
@@ -102,12 +104,26 @@ class Backings:
         return least if least <= 1.0 else None
 
 
-def known_use(world: World, i: int) -> float:
-    """Of the servers of purchase `i` over their years: this need, and of the rest what was measured. Share"""
+def own_use(world: World, i: int) -> float:
+    """Of the servers of purchase `i` over their years: this need alone. Share"""
     c = world.candidates
-    there = hours_there(world, i)
-    own = min(int(world.ways.cards[c.way[i]]) * float(c.hours[i]) / there, 1.0)
-    return own + (world.utilisation or 0.0) * (1.0 - own)
+    return min(int(world.ways.cards[c.way[i]]) * float(c.hours[i]) / hours_there(world, i), 1.0)
+
+
+def pooled_use(world: World, i: int) -> float:
+    """Of what this need leaves of them: open requests of others. Share"""
+    c = world.candidates
+    server = world.snapshot.platforms[int(c.platform[i])].server
+    rest = hours_there(world, i) * (1.0 - own_use(world, i))
+    held_cards = int(c.instances[i]) * server.accelerators
+    return share_of_rest(world.pooled.get(server.accelerator), held_cards, rest)
+
+
+def known_use(world: World, i: int) -> float:
+    """Of the servers of purchase `i` over their years: this need, and of the rest what was measured of others or what
+    their open requests ask for, whichever is more. Share"""
+    own = own_use(world, i)
+    return own + max(world.utilisation or 0.0, pooled_use(world, i)) * (1.0 - own)
 
 
 def rent_of(world: World, slug: str, case: OwnershipCase) -> Rent | None:

@@ -22,6 +22,7 @@ from planning.study.search.costs import Candidates
 from planning.study.search.data_costs import DataCosts
 from planning.study.search.market import Market, lead_weeks, ready_on
 from planning.study.search.mixes import Mix
+from planning.study.search.pooled import OthersDemand
 from planning.study.search.purchase_tax import PurchaseTax
 from planning.study.search.snapshot import Platform, Room, Snapshot
 from planning.study.search.ways import Floats, Ints, Mask, Ways
@@ -88,6 +89,7 @@ class World:
         default_factory=dict
     )  # cloud, purchase: what is left of each
     tax: PurchaseTax | None = None  # on purchases; None: not set
+    pooled: Mapping[str, OthersDemand] = field(default_factory=dict)  # open requests of others
 
     def mode(self, i: int) -> str:
         """How candidate `i` is paid."""

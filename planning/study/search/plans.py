@@ -13,6 +13,7 @@ from core.money import Money, round_amount, total
 from planning.economics import defaults, exact
 from planning.economics.types import HOURS_PER_MONTH, CostLine, CostSheet
 from planning.study.search import mixes
+from planning.study.search.backing import pooled_use
 from planning.study.search.choice import MIXED, REUSED, World
 from planning.study.search.costs import (
     YEARS,
@@ -24,6 +25,7 @@ from planning.study.search.costs import (
 from planning.study.search.holding import held, lease_of, months_of
 from planning.study.search.housing import agreement
 from planning.study.search.leasing import BESIDE, lease_notes, lease_order
+from planning.study.search.pooled import pooled_note
 from planning.study.search.purchase_tax import tax_note
 from planning.study.search.regret import Regrets
 from planning.study.search.snapshot import Room
@@ -139,6 +141,7 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
             ),
         ),
         tax_note(world.tax, tax, included=platform.tax_included),
+        *_pooled_notes(world, i),
         *_housing_notes(room),
     )
     line = CostLine(
@@ -159,6 +162,7 @@ def _leased(world: World, i: int, cards: int, hours: float) -> Bill:
     notes = (
         *lease_notes(snapshot, lease, found.case, months, found.share, world.currency),
         tax_note(world.tax, tax, included=platform.tax_included),
+        *_pooled_notes(world, i),
         *_housing_notes(room_of(snapshot, world.candidates, i)),
     )
     line = CostLine(
@@ -169,6 +173,12 @@ def _leased(world: World, i: int, cards: int, hours: float) -> Bill:
         "card-hour",
     )
     return Bill(total((one.amount for one in order), world.currency), cost, (line,), notes, order)
+
+
+def _pooled_notes(world: World, i: int) -> list[Message]:
+    """Whether open requests of other teams would use the servers too."""
+    found = world.pooled.get(world.accelerator(i).slug)
+    return [] if found is None else [pooled_note(found, pooled_use(world, i))]
 
 
 def _housing_notes(room: Room | None) -> list[Message]:

@@ -28,6 +28,7 @@ from planning.study.search.leasing import leased
 from planning.study.search.market import allowed_accelerators, market
 from planning.study.search.mixes import mixed
 from planning.study.search.plans import plan_json
+from planning.study.search.pooled import OthersDemand
 from planning.study.search.purchase_tax import PurchaseTax
 from planning.study.search.regret import Regrets, regrets
 from planning.study.search.sample_ways import as_served, sample_ways
@@ -63,6 +64,9 @@ class Setting:
     )  # what the team has left, by kind of spend
     stage: str | None = None  # of the organisation, where the request tells none
     tax: PurchaseTax | None = None  # on purchases; None: not set
+    pooled: Mapping[str, OthersDemand] = field(
+        default_factory=dict
+    )  # open requests of others, by accelerator
 
 
 def silent(percent: int, stage: Message) -> None:
@@ -135,7 +139,7 @@ def _run(
         team_budgets={
             kind: Money(left, setting.currency) for kind, left in setting.budgets.items()
         },
-        tax=setting.tax,
+        tax=setting.tax, pooled=setting.pooled,
     )  # fmt: skip
     progress(65, STAGES["rank"])
     choice = choose(world)

@@ -157,6 +157,7 @@ def _what_if(
     world = World(
         asked, snapshot, accelerators, sold, found.ways, candidates, setting.currency, setting.country, None,
         price_factor=changes.price, utilisation=use, mixes=mixes, data=data, tax=setting.tax,
+        pooled=setting.pooled,
     )  # fmt: skip
     choice = choose(world)
     return {

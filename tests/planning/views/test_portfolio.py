@@ -11,9 +11,10 @@ from core.organisation import today
 from planning import stock, supply
 from planning.portfolio_tables import context
 from planning.selectors.placement import placed
-from planning.selectors.portfolio import portfolio
+from planning.selectors.portfolio import demand_of_others, portfolio
 from planning.services import requests
 from planning.services.snapshots import snapshot
+from planning.services.studies import setting_for
 from planning.study.search.snapshot import IdleStock
 from tests.planning import builders
 
@@ -166,3 +167,20 @@ def test_placing_shows_no_other_team(w, two_teams, client):
     assert (
         client.get(reverse("api-placement")).json()["assignments"][0]["request"] == two_teams[1].pk
     )
+
+
+def test_what_others_ask_for_comes_into_a_study_after_idle_cards(w, two_teams):
+    first, second, _other = two_teams
+    others = demand_of_others(first)[H100]
+    assert (others.requests, others.alone, others.together, others.idle) == (1, 16, 16, 0)
+    assert others.card_hours == 16 * 60 * 24
+    stock.register(lambda day: [IdleStock(H100, 8, 8, "Room 1")])
+    assert demand_of_others(first)[H100].card_hours == 8 * 60 * 24
+    third = builders.draft(w)
+    both = demand_of_others(third)[H100]
+    assert (both.requests, both.alone, both.together) == (2, 32, 16)
+
+    setting = setting_for(third.current)
+    assert setting.pooled == {H100: both}
+    requests.cancel_request(request_id=second.pk, by=w.outsider, reason="no need")
+    assert demand_of_others(first) == {}
