@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from catalog.reference import accelerator_label
 from core.messages import msg
 from core.templatetags.ui import percent, said, significant, span
 from planning.study_tables import (
@@ -70,7 +71,7 @@ def _told(name: str, value: Any) -> str:
 def _moved_prices(found: Mapping[str, Any]) -> list[dict[str, str]]:
     return [
         {
-            "name": f"{row['accelerator']} · {mode_label(row['mode'])}",
+            "name": f"{accelerator_label(row['accelerator'])} · {mode_label(row['mode'])}",
             "place": " · ".join((row["provider"], row["region"], row["instance"])),
             "before": f"{row['before']} {row['currency']}",
             "after": f"{row['after']} {row['currency']}",

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from catalog.labels import source_words, tco_label
+from catalog.reference import accelerator_label
 from core import charts
 from core.messages import Message
 from core.money import WHOLE_FROM, Money
@@ -255,7 +256,9 @@ def why_not(result: Mapping[str, Any], code: str = "", query: str = "") -> list[
         if code and row["code"] != code:
             continue
         shown = {
-            "what": row["accelerator"] or mode_label(row["mode"]),
+            "what": accelerator_label(row["accelerator"])
+            if row["accelerator"]
+            else mode_label(row["mode"]),
             "where": " · ".join(p for p in (row["provider"], row["region"], row["instance"]) if p),
             "mode": mode_label(row["mode"]) if row["mode"] else "",
             "code": str(CODES.get(row["code"], row["code"])),
@@ -390,12 +393,18 @@ def risk(result: Mapping[str, Any]) -> dict[str, Any] | None:
             title=_("What moves owning against renting"),
             labels=(_("Input"), _("At its P10"), _("At its P90")),
             rows=[(said(bar["label"]), float(bar["low"]), float(bar["high"])) for bar in found["tornado"]],
-            base=0.0,
+            base=_middle(found),
             value_label=_("Owning less renting [%(currency)s]") % {"currency": currency},
         )
         if found["tornado"]
         else None,
     }  # fmt: skip
+
+
+def _middle(found: Mapping[str, Any]) -> float:
+    """Owning less renting with every input at its median, near enough: of both choices the means."""
+    means = {one["name"]: float(one["mean"]) for one in found["choices"]}
+    return means.get("own", 0.0) - means.get("rent", 0.0)
 
 
 def _planned(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
