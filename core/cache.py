@@ -69,5 +69,5 @@ class SteadyRedisCache(RedisCache):
     def delete_many(self, *args: Any, **kwargs: Any) -> None:
         self._either("delete_many", *args, **kwargs)
 
-    def clear(self) -> bool:
-        return bool(self._either("clear"))
+    def clear(self) -> None:
+        self._either("clear")

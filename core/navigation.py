@@ -102,6 +102,7 @@ SECTIONS: tuple[Section, ...] = (
             Entry(
                 _("Stage of the organisation"), "organisation-stage", "gear", (Role.ADMINISTRATOR,)
             ),
+            Entry(_("Purchasing policy"), "purchasing-policy", "gear", (Role.ADMINISTRATOR,)),
             Entry(
                 _("Tax on purchases"), "purchase-tax", "gear", (Role.ADMINISTRATOR, Role.FINANCE)
             ),

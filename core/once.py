@@ -96,7 +96,8 @@ class OnceMiddleware:
             row, is_new = claim(user=user, key=key, path=request.path, digest=digest)
             if not is_new:
                 messages.info(request, _("This form had been sent before and was taken once."))
-                return HttpResponseRedirect(row.response["location"])
+                kept: dict[str, str] = row.response or {}
+                return HttpResponseRedirect(kept.get("location", "/"))
             response = work()
             # A choice kept in a cookie (language, colours) must be answered anew each time.
             if response.status_code in (302, 303) and not response.cookies:

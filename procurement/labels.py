@@ -71,6 +71,8 @@ def name_own_actions() -> None:
             "order.drafted": _("Order drafted"),
             "order.documented": _("Order's document made"),
             "order.issued": _("Order issued"),
+            "purchasing_policy.declined": _("Change of the purchasing policy declined"),
+            "purchasing_policy.proposed": _("Change of the purchasing policy proposed"),
             "purchasing_policy.set": _("Purchasing policy set"),
             "quote.disqualified": _("Quote disqualified"),
             "quote.extended": _("Quote's validity extended"),

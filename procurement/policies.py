@@ -24,6 +24,7 @@ from procurement.models import (
     Invoice,
     OrderRevision,
     PurchaseOrder,
+    PurchasingPolicy,
     Quote,
     Rfq,
     Rma,
@@ -286,6 +287,11 @@ def can_create_rfq(user: User, teams: Iterable[int]) -> bool:
 def can_set_policy(user: User) -> bool:
     """Administrators say how strictly the organisation buys; they decide nothing by it."""
     return has_role(user, Role.ADMINISTRATOR)
+
+
+def can_confirm_policy(user: User, policy: PurchasingPolicy) -> bool:
+    """A second administrator, not the one who proposed."""
+    return can_set_policy(user) and policy.proposed_by_id != user.pk
 
 
 def reads_prices(user: User, teams: Iterable[int]) -> bool:

@@ -36,7 +36,7 @@ class FormTokenNode(CsrfTokenNode):
     def render(self, context: Context) -> SafeString:
         field = super().render(context)
         if not field:
-            return field
+            return SafeString()
         return format_html(
             '{}<input type="hidden" name="{}" value="{}">', field, FIELD, secrets.token_urlsafe(16)
         )

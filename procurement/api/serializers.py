@@ -653,11 +653,21 @@ class RmaSerializer(serializers.ModelSerializer[Rma]):
 
 
 class PurchasingPolicySerializer(serializers.ModelSerializer[PurchasingPolicy]):
+    # Plain numbers: the service holds the limits and names field, value and limit.
+    openers = serializers.IntegerField()
+    minimum_vendors = serializers.IntegerField()
+    reason_length = serializers.IntegerField()
+    burn_in_hours = serializers.IntegerField()
+    over_delivery = serializers.DecimalField(max_digits=None, decimal_places=4)
+    price_tolerance = serializers.DecimalField(max_digits=None, decimal_places=4)
+    proposed_by = Named(read_only=True)
+
     class Meta:
         model = PurchasingPolicy
         fields = ["sealing", "openers", "minimum_vendors", "reason_length", "over_delivery", "price_tolerance",
-                  "burn_in_hours", "conflict_statements", "version"]  # fmt: skip
-        read_only_fields = ["version"]
+                  "burn_in_hours", "conflict_statements", "version", "proposed", "proposed_by",
+                  "proposed_at"]  # fmt: skip
+        read_only_fields = ["version", "proposed", "proposed_at"]
 
 
 # --- what is sent in -----------------------------------------------------------------------------------------------

@@ -607,16 +607,36 @@ def _name(holder: Any) -> str:
 
 
 class PolicyView(APIView):
-    """How strictly the organisation buys; PATCH by administrators."""
+    """How strictly the organisation buys; PATCH by administrators. 202: it loosens and waits for a second one."""
 
     @extend_schema(responses=s.PurchasingPolicySerializer)
     def get(self, request: Request) -> Response:
         return Response(s.PurchasingPolicySerializer(PurchasingPolicy.current()).data)
 
-    @extend_schema(request=s.PurchasingPolicySerializer, responses=s.PurchasingPolicySerializer)
+    @extend_schema(
+        request=s.PurchasingPolicySerializer,
+        responses={200: s.PurchasingPolicySerializer, 202: s.PurchasingPolicySerializer},
+    )
     def patch(self, request: Request) -> Response:
         data = checked(s.PurchasingPolicySerializer(data=request.data, partial=True))
         changed = policy.set_purchasing_policy(
             by=api_user(request), version=seen_version(request), **data
         )
+        return Response(
+            s.PurchasingPolicySerializer(changed).data, status=202 if changed.proposed else 200
+        )
+
+
+class PolicyStep(APIView):
+    """confirm: a second administrator puts the proposed change in force; decline: it is dropped."""
+
+    @extend_schema(request=None, responses=s.PurchasingPolicySerializer)
+    def post(self, request: Request, step: str) -> Response:
+        take = {
+            "confirm": policy.confirm_purchasing_policy,
+            "decline": policy.decline_purchasing_policy,
+        }.get(step)
+        if take is None:
+            raise NotFound
+        changed = take(by=api_user(request), version=seen_version(request))
         return Response(s.PurchasingPolicySerializer(changed).data)

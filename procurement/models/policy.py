@@ -8,6 +8,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from core.models import User
+
 
 class Sealing(models.TextChoices):
     NEVER = "never", _("Never")
@@ -40,6 +42,12 @@ class PurchasingPolicy(models.Model):
         _("price tolerance on invoices"), max_digits=5, decimal_places=4, default=Decimal(0)
     )  # share of the ordered unit price
     burn_in_hours = models.PositiveSmallIntegerField(_("burn-in (hours)"), default=72)
+    # A change that loosens and waits for a second administrator: field → value as text. Empty: none waits.
+    proposed = models.JSONField(default=dict, editable=False)
+    proposed_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
+    )
+    proposed_at = models.DateTimeField(null=True, blank=True, editable=False)
     singleton = models.BooleanField(default=True, unique=True, editable=False)
     version = models.PositiveIntegerField(default=1, editable=False)
 
@@ -52,6 +60,11 @@ class PurchasingPolicy(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(burn_in_hours__gte=1), name="purchasing_policy_hours"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(proposed_at=None, proposed_by=None)
+                | models.Q(proposed_at__isnull=False, proposed_by__isnull=False),
+                name="purchasing_policy_proposed_by_someone",
             ),
         ]
 

@@ -2,7 +2,16 @@
 
 from django.urls import path, re_path
 
-from procurement.views import common, orders, quote_imports, quotes, rfqs, threads, vendors
+from procurement.views import (
+    common,
+    orders,
+    purchasing,
+    quote_imports,
+    quotes,
+    rfqs,
+    threads,
+    vendors,
+)
 
 pages = [
     path("steps/<slug:noun>/<int:pk>/<slug:action>/", common.take_step, name="procurement-step"),
@@ -22,6 +31,8 @@ pages = [
         vendors.document_retire,
         name="vendor-document-retire",
     ),
+    path("policy/", purchasing.policy_page, name="purchasing-policy"),
+    path("policy/<slug:step>/", purchasing.policy_step, name="purchasing-policy-step"),
     path("rfqs/", rfqs.rfq_list, name="rfq-list"),
     path("rfqs/new/", rfqs.rfq_create, name="rfq-create"),
     path("rfqs/<int:pk>/", rfqs.rfq_detail, name="rfq-detail"),

@@ -28,6 +28,7 @@ OWN_DETAIL = {"vendor": v.VendorDetail, "rfq": v.RfqDetail}
 
 api_routes = [
     path("policy/", v.PolicyView.as_view(), name="api-purchasing-policy"),
+    path("policy/<slug:step>/", v.PolicyStep.as_view(), name="api-purchasing-policy-step"),
     path("threads/<int:pk>/", v.ThreadView.as_view(), name="api-thread"),
     path("assets/search/", v.AssetSearch.as_view(), name="api-asset-search"),
     path("rfqs/<int:pk>/quotes/", v.RfqQuotes.as_view(), name="api-rfq-quotes"),
