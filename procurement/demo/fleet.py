@@ -37,6 +37,7 @@ from procurement.services import (
     evidence,
     invoices,
     orders,
+    payments,
     quotes,
     rfqs,
     rmas,
@@ -192,7 +193,7 @@ def _afterwards(s: Stage, request: CapacityRequest, order_id: int, rma_id: int) 
     yield s.office(31, 16)
     rmas.ship_rma(rma_id=rma_id, tracking="SF 1392 7741 0086", by=s.zhao)
     yield s.office(20, 11)
-    invoices.pay_invoice(
+    payments.pay_invoice(
         invoice_id=invoice.pk, by=s.he, paid_on=s.day(22), amount=invoice.gross.amount,
         reference="ICBC 20-88141",
     )  # fmt: skip
