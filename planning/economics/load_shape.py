@@ -60,7 +60,7 @@ def season(load: Floats, months: Sequence[float], first_month: int) -> Floats:
     The course begins with `first_month`; a month is a twelfth of a year. Shape of `load`
     """
     if len(months) != 12 or not min(months) >= 0 or not 0 < max(months) < np.inf:
-        raise checks.refuse("load_months", len(months), 12)
+        raise checks.refuse("load_months", len(months), "12")
     hour = np.arange(load.size)
     month = (first_month - 1 + (hour / HOURS_PER_MONTH).astype(int)) % 12
     weighed = load * np.asarray(months, dtype=float)[month]

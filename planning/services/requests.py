@@ -165,13 +165,18 @@ def submit_request(
         action="request.submitted",
         revision=revision.number,
         content_hash=revision.content_hash,
-        **({"team_use": use.share, "use_state": use.state} if use is not None else {}),
+        **_use_facts(use),
     )
     if PlanChoice.objects.filter(revision=revision).exists():
         approvals.start_review(request=request, by=by)
     else:
         _study(request, revision)
     return request
+
+
+def _use_facts(use: RevisionUse | None) -> dict[str, Any]:
+    """What the trail keeps of it."""
+    return {} if use is None else {"team_use": use.share, "use_state": use.state}
 
 
 def _use_first(

@@ -13,7 +13,7 @@ from core.audit import record
 from core.exchange import MissingRate, rate_on
 from core.messages import Message, msg
 from core.models import Organisation, User
-from core.money import ExchangeRate, Money, round_amount
+from core.money import ExchangeRate, Money, minor_digits, round_amount
 from core.organisation import today
 from core.outbox import notify
 from core.roles import Role
@@ -68,9 +68,12 @@ def _revalue_request(request_id: int, day: date, least: Decimal, by: User | None
         if budget is None or budget.closed_at is not None:
             continue
         rate = _into(rate_on(row.currency, budget.currency, day), row.currency, budget.currency)
-        delta = round_amount(row.original * rate.rate - row.amount, budget.currency)
-        if delta == 0 or abs(delta) < least * row.amount:
+        due = round_amount(row.original * rate.rate, budget.currency)
+        unit = Decimal(1).scaleb(-minor_digits(budget.currency))
+        # A part may hold a fraction of the smallest unit: less than one of them is no movement.
+        if abs(due - row.amount) < max(unit, least * row.amount):
             continue
+        delta = round_amount(due - row.amount, budget.currency)
         _post(row, budget=budget, request=request, delta=delta, rate=rate, by=by)
         moved[budget.pk] += delta
         made += 1

@@ -278,7 +278,7 @@ def _load_problems(data: Mapping[str, Any], clean: dict[str, Any]) -> list[Input
             InputError(
                 "load_series",
                 msg("%(field)s: the busiest hour is %(value)s times the mean; at most %(limit)s",
-                    field="load_series", value=round(measured, 1), limit=PEAK.maximum),
+                    field="load_series", value=round(measured, 1), limit=f"{PEAK.maximum:g}"),
                 value=round(measured, 1), limit=PEAK.maximum,
             )
         ]  # fmt: skip

@@ -134,7 +134,7 @@ def _demand(request: StudyRequest, ways: Ways, way: int, lot: int, hours: int) -
     else:
         load = load_series.course(series, hours, growth)
     if months := request.workload.get("load_months"):
-        begin = request.start or request.need_by
+        begin = request.constraints.start or request.constraints.need_by
         load = load_shape.season(load, months, begin.month if begin is not None else 1)
     cards = np.maximum(np.ceil(np.round(load * replicas, 9)), 1.0) * each
     whole: Floats = np.ceil(cards / lot) * lot

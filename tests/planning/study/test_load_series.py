@@ -204,3 +204,13 @@ def test_other_kinds_do_not_ask_for_it():
     with pytest.raises(InputError) as caught:
         parse_request({**markets.TUNE, "load_series": week(range(3))})
     assert caught.value.field == "load_series"
+
+
+def test_a_drawn_week_and_the_months_of_the_year_shape_the_split():
+    service = {**SERVE, "requests_per_day": "300M", "peak_factor": 12, "start": "2027-01-01"}
+    day = [1.0] * 8 + [10.0] * 12 + [1.0] * 4
+    plain, _result = mix_of({**service, "load_series": day})
+    assert any("follows the week as it was told" in text(note) for note in plain["notes"])
+    seasonal, result = mix_of({**service, "load_series": day, "load_months": [1] * 11 + [10]})
+    assert seasonal["funnel"]["reserved_cards"] < plain["funnel"]["reserved_cards"]
+    assert result["request"]["load_months"] == [1.0] * 11 + [10.0]
