@@ -30,6 +30,26 @@ def in_batch(batch: UUID | None) -> Iterator[None]:
         _batch.reset(token)
 
 
+# The entries of the act in progress that are written together at its end; None: each at once.
+_gathered: ContextVar[list[AuditEntry] | None] = ContextVar("gathered", default=None)
+
+
+@contextmanager
+def gathered() -> Iterator[None]:
+    """Write the entries made inside in one statement when the block ends; none when it fails. For steps that keep
+    others waiting."""
+    if _gathered.get() is not None:
+        yield
+        return
+    entries: list[AuditEntry] = []
+    token = _gathered.set(entries)
+    try:
+        yield
+    finally:
+        _gathered.reset(token)
+    AuditEntry.objects.bulk_create(entries)
+
+
 def object_type(obj: models.Model) -> str:
     """`app_label.model`, the name under which the trail knows `obj`."""
     return obj._meta.label_lower
@@ -57,7 +77,7 @@ def record(
     """Write down that `by` (None: the system) did `action` (noun.past) to `on`. Facts must be JSON values."""
     if team is None:
         team = getattr(on, "team", None)
-    return AuditEntry.objects.create(
+    entry = AuditEntry(
         action=action,
         actor=by,
         on_behalf_of=on_behalf_of,
@@ -72,6 +92,12 @@ def record(
         context=act.get(),
         batch=batch or _batch.get(),
     )
+    together = _gathered.get()
+    if together is None:
+        entry.save(force_insert=True)
+    else:
+        together.append(entry)
+    return entry
 
 
 def trail(*objects: models.Model) -> models.QuerySet[AuditEntry]:

@@ -12,7 +12,7 @@ from core.models import User
 from core.money import Money
 from core.organisation import today
 from core.roles import Role, has_role
-from planning.models.approvals import ApprovalLimit, ApprovalStep, Authority
+from planning.models.approvals import ApprovalLimit, ApprovalStep, Authority, Vote
 from planning.models.delegations import Delegation
 from planning.models.requests import CapacityRequest, RequestRevision
 
@@ -52,7 +52,7 @@ class Mandates:
         self.delegations = list(
             Delegation.objects.active_on(day)
             .filter(delegate=user)
-            .select_related("principal")
+            .prefetch_related("principal")  # mostly there is none: no join, no query
             .order_by("pk")
         )
         people = [user.pk, *(item.principal_id for item in self.delegations)]
@@ -102,11 +102,10 @@ class Mandates:
         return within[0]
 
 
-def has_voted(user: User, mandate: Mandate, steps: Iterable[ApprovalStep]) -> bool:
-    """Whether the person or the one they stand in for voted on any of `steps` (those of one group)."""
+def has_voted(user: User, mandate: Mandate, votes: Iterable[Vote]) -> bool:
+    """Whether the person or the one they stand in for cast any of `votes` (those of one group of steps)."""
     return any(
         vote.voter_id in (user.pk, mandate.principal.pk)
         or vote.principal_id in (user.pk, mandate.principal.pk)
-        for step in steps
-        for vote in step.votes.all()
+        for vote in votes
     )

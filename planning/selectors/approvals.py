@@ -102,7 +102,7 @@ def inbox(user: User) -> list[InboxItem]:
     found = []
     for step in pending:
         mandate = mandates.for_step(step)
-        if isinstance(mandate, Message) or has_voted(user, mandate, group_of(step)):
+        if isinstance(mandate, Message) or has_voted(user, mandate, group_votes(step)):
             continue
         found.append(InboxItem(step, mandate, _before(step.revision)))
     return found
@@ -124,9 +124,10 @@ def _before(revision: RequestRevision) -> RequestRevision | None:
     return earlier[0] if earlier else None
 
 
-def group_of(step: ApprovalStep) -> list[ApprovalStep]:
-    """The steps beside `step`, itself included."""
-    return [other for other in step.revision.steps.all() if other.group == step.group]
+def group_votes(step: ApprovalStep) -> list[Vote]:
+    """What was voted on the steps beside `step`, itself included; from what steps_with_facts loaded."""
+    beside = (other for other in step.revision.steps.all() if other.group == step.group)
+    return [vote for other in beside for vote in other.votes.all()]
 
 
 def why_not(user: User, step: ApprovalStep) -> Message | None:
@@ -134,7 +135,7 @@ def why_not(user: User, step: ApprovalStep) -> Message | None:
     mandate = Mandates(user, today()).for_step(step)
     if isinstance(mandate, Message):
         return mandate
-    if has_voted(user, mandate, group_of(step)):
+    if has_voted(user, mandate, group_votes(step)):
         return msg("You have decided in this group of steps already.")
     return None
 

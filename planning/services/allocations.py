@@ -67,6 +67,35 @@ def _check_free(
         )  # fmt: skip
 
 
+def _plan_of(request: CapacityRequest) -> PlanChoice:
+    return PlanChoice.objects.get(
+        revision__request=request, revision__number=request.revision_number
+    )
+
+
+def _check_planned(
+    request: CapacityRequest,
+    plan: PlanChoice,
+    cards: int,
+    first_day: date,
+    last_day: date,
+    *,
+    without: int | None = None,
+) -> None:
+    """Raise InputError where a locked request would hold more cards than its plan in the days of the span."""
+    others = Allocation.objects.standing().filter(
+        request=request, first_day__lte=last_day, last_day__gte=first_day
+    )
+    held = sum(others.exclude(pk=without).values_list("cards", flat=True))
+    if not 1 <= cards <= plan.cards - held:
+        raise InputError(
+            "cards",
+            msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s", field="cards",
+                value=cards, limit=f"1 … {plan.cards - held}", unit="cards"),
+            value=cards, limit=plan.cards - held,
+        )  # fmt: skip
+
+
 @transaction.atomic
 def book(
     *,
@@ -89,21 +118,8 @@ def book(
             msg("%(request)s is in state %(state)s: only an approved request gets cards",
                 request=str(request), state=str(request.status))
         )  # fmt: skip
-    plan = PlanChoice.objects.get(
-        revision__request=request, revision__number=request.revision_number
-    )
-    held = sum(
-        Allocation.objects.standing()
-        .filter(request=request, first_day__lte=last_day, last_day__gte=first_day)
-        .values_list("cards", flat=True)
-    )
-    if not 1 <= cards <= plan.cards - held:
-        raise InputError(
-            "cards",
-            msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s", field="cards",
-                value=cards, limit=f"1 … {plan.cards - held}", unit="cards"),
-            value=cards, limit=plan.cards - held,
-        )  # fmt: skip
+    plan = _plan_of(request)
+    _check_planned(request, plan, cards, first_day, last_day)
     _check_span(first_day, last_day)
     pool = _lock_pool(accelerator or plan.accelerator_slug)
     _check_free(pool.accelerator_slug, cards, first_day, last_day)
@@ -149,24 +165,15 @@ def move_allocation(
     version: int | None = None,
 ) -> Allocation:
     """Change days or cards, also to extend what runs. Raises as book, and StaleData."""
-    pool_id = Allocation.objects.values_list("pool__accelerator_slug", flat=True).get(
-        pk=allocation_id
-    )
+    seen = Allocation.objects.select_related("pool").get(pk=allocation_id)
     if not policies.can_allocate(by):
-        raise NotPermitted(on=Allocation.objects.get(pk=allocation_id))
+        raise NotPermitted(on=seen)
+    pool_id = seen.pool.accelerator_slug
+    request = lock_request(seen.request_id)  # as book: the request, its pool, then the row
     _lock_pool(pool_id)
     row = _lock(allocation_id, version)
     first, last, count = first_day or row.first_day, last_day or row.last_day, cards or row.cards
-    plan = PlanChoice.objects.get(
-        revision__request=row.request, revision__number=row.request.revision_number
-    )
-    if not 1 <= count <= plan.cards:
-        raise InputError(
-            "cards",
-            msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s", field="cards",
-                value=count, limit=f"1 … {plan.cards}", unit="cards"),
-            value=count, limit=plan.cards,
-        )  # fmt: skip
+    _check_planned(request, _plan_of(request), count, first, last, without=row.pk)
     _check_span(first, last)
     _check_free(pool_id, count, first, last, without=row.pk)
     before = {"cards": row.cards, "first_day": row.first_day, "last_day": row.last_day}

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Prefetch
 from django.utils import timezone
 
 from core import transitions
-from core.audit import record
+from core.audit import gathered, record
 from core.errors import DomainError, InputError, InvalidTransition, NotPermitted, StaleData
 from core.exchange import convert
 from core.messages import Message, msg
 from core.models import User
 from core.money import Money
-from core.organisation import today
+from core.organisation import organisation, today
 from core.outbox import notify
 from planning import policies
 from planning.mandates import Mandate, Mandates, has_voted
@@ -24,8 +24,9 @@ from planning.models.approvals import ApprovalPolicy, ApprovalRule, ApprovalStep
 from planning.models.delegations import Delegation
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, RequestRevision
+from planning.models.studies import Study
 from planning.models.team_use import RevisionUse
-from planning.selectors.approvals import deciders, group_of, steps_with_facts
+from planning.selectors.approvals import deciders, steps_with_facts
 from planning.selectors.budgets import Balance
 from planning.selectors.conditions import lowest
 from planning.selectors.team_use import use_kept
@@ -185,9 +186,11 @@ def decide(
             value=decision,
             limit=", ".join(Decision.values),
         )
+    org = organisation()
     request = _lock_request_of(step_id)
-    step = _step_to_decide(step_id, request)
-    mandate = _mandate(by, step, request)
+    chain = _chain(step_id, request)
+    step = chain.step
+    mandate = _mandate(by, step, request, today(org))
     if request.status != RequestStatus.IN_REVIEW or step.status != StepStatus.PENDING:
         raise InvalidTransition(
             msg(
@@ -201,81 +204,124 @@ def decide(
         raise StaleData(msg("This step belongs to an earlier revision."))
     if seen_hash != step.content_hash:
         raise StaleData(changes={"content_hash": (seen_hash[:12], step.content_hash[:12])})
-    if has_voted(by, mandate, group_of(step)):
+    if has_voted(by, mandate, chain.votes_of_group()):
         raise InvalidTransition(msg("You have decided in this group of steps already."))
     if decision != Decision.APPROVE and not reason.strip():
         raise InputError("reason", msg("Give a reason"))
     policy = policy_of(revision)
     if decision == Decision.APPROVE:
-        _check_study(revision, policy)
-    cap, order_by = _checked_conditions(decision, cap, order_by, revision)
-
-    Vote.objects.create(
-        step=step,
-        voter=by,
-        principal=mandate.principal,
-        delegation=mandate.delegation,
-        decision=decision,
-        reason=reason.strip(),
-        content_hash=step.content_hash,
-        cap_amount=cap.amount if cap else None,
-        cap_currency=cap.currency if cap else "",
-        order_by=order_by,
-    )
-    conditions: dict[str, Any] = {
-        **({"cap": str(cap)} if cap else {}),
-        **({"order_by": order_by.isoformat()} if order_by else {}),
-    }
-    record(
-        f"approval_step.{decision}",
-        on=step,
-        by=by,
-        on_behalf_of=mandate.principal if mandate.delegation else None,
-        team=request.team,
-        reason=reason,
-        revision=revision.number,
-        content_hash=step.content_hash,
-        **conditions,
-    )
-    if decision == Decision.APPROVE:
-        _approve(step, request, by=by, policy=policy, reason=reason, cap=cap)
-    elif decision == Decision.RETURN:
-        _stop(step, request, StepStatus.RETURNED, RequestStatus.CHANGES_REQUESTED, by, reason)
-    else:
-        _stop(step, request, StepStatus.REJECTED, RequestStatus.REJECTED, by, reason)
+        _check_study(revision.plan, policy)
+    cap, order_by = _checked_conditions(decision, cap, order_by, revision, today(org))
+    # What can be refused is refused before anything is written: it costs others no lock and us no undoing.
+    claim = None
+    if decision == Decision.APPROVE and chain.ends():
+        claim = budgets.claim(
+            request=request, plan=revision.plan, policy=policy, reason=reason, org=org,
+            cap=chain.lowest_cap(cap),
+        )  # fmt: skip
+    with gathered():
+        Vote.objects.create(
+            step=step,
+            voter=by,
+            principal=mandate.principal,
+            delegation=mandate.delegation,
+            decision=decision,
+            reason=reason.strip(),
+            content_hash=step.content_hash,
+            cap_amount=cap.amount if cap else None,
+            cap_currency=cap.currency if cap else "",
+            order_by=order_by,
+        )
+        conditions: dict[str, Any] = {
+            **({"cap": str(cap)} if cap else {}),
+            **({"order_by": order_by.isoformat()} if order_by else {}),
+        }
+        record(
+            f"approval_step.{decision}",
+            on=step,
+            by=by,
+            on_behalf_of=mandate.principal if mandate.delegation else None,
+            team=request.team,
+            reason=reason,
+            revision=revision.number,
+            content_hash=step.content_hash,
+            **conditions,
+        )
+        if decision == Decision.APPROVE:
+            _approve(chain, request, by=by, reason=reason)
+        elif decision == Decision.RETURN:
+            _stop(step, request, StepStatus.RETURNED, RequestStatus.CHANGES_REQUESTED, by, reason)
+        else:
+            _stop(step, request, StepStatus.REJECTED, RequestStatus.REJECTED, by, reason)
+    if claim is not None:
+        # Last: what comes after the lock on the budget is what all the other approvals wait for.
+        budgets.approve_amount(request=request, claim=claim, by=by, policy=policy, reason=reason)
     return step
 
 
 def _lock_request_of(step_id: int) -> CapacityRequest:
-    rows = CapacityRequest.objects.select_related("team", "requester", "created_by")
+    rows = CapacityRequest.objects.select_related("team")
     request: CapacityRequest = (
         rows.filter(revisions__steps=step_id).select_for_update(of=("self",)).get()
     )
     return request
 
 
-def _step_to_decide(step_id: int, request: CapacityRequest) -> ApprovalStep:
-    """The step with its revision's other steps and all their votes: four queries, whatever the length of the chain."""
-    steps = ApprovalStep.objects.prefetch_related("votes").order_by("group", "pk")
-    step = (
-        ApprovalStep.objects.select_related("revision__plan__study")
-        .prefetch_related("revision__authors", Prefetch("revision__steps", steps))
-        .get(pk=step_id)
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """The steps of a revision and what was voted on them so far, as one more vote finds them."""
+
+    step: ApprovalStep  # the one to decide on
+    steps: list[ApprovalStep]
+    votes: list[Vote]
+
+    def votes_of_group(self) -> list[Vote]:
+        beside = {other.pk for other in self.steps if other.group == self.step.group}
+        return [vote for vote in self.votes if vote.step_id in beside]
+
+    def has_quorum(self) -> bool:
+        """Whether one more vote to approve grants the step."""
+        agreed = sum(
+            vote.step_id == self.step.pk and vote.decision == Decision.APPROVE
+            for vote in self.votes
+        )
+        return agreed + 1 >= self.step.quorum
+
+    def ends(self) -> bool:
+        """Whether nothing is left to be agreed to after one more vote to approve."""
+        others = (other for other in self.steps if other.pk != self.step.pk)
+        return self.has_quorum() and not any(other.status in OPEN for other in others)
+
+    def lowest_cap(self, cap: Money | None) -> Money | None:
+        """The strictest cap of this vote and those before."""
+        caps = [vote.cap for vote in self.votes if vote.cap]
+        return lowest([*caps, *([cap] if cap else [])], self.step.revision.plan)
+
+
+def _chain(step_id: int, request: CapacityRequest) -> _Chain:
+    """Three queries, whatever the length of the chain."""
+    steps = list(
+        ApprovalStep.objects.filter(revision__steps=step_id)
+        .select_related("revision__plan", "revision__policy")
+        .prefetch_related("revision__authors")
+        .order_by("group", "pk")
     )
+    (step,) = (row for row in steps if row.pk == step_id)
     step.revision.request = request
-    return step
+    return _Chain(step, steps, list(Vote.objects.filter(step__in=steps)))
 
 
-def _mandate(by: User, step: ApprovalStep, request: CapacityRequest) -> Mandate:
-    mandate = Mandates(by, today()).for_step(step)
+def _mandate(by: User, step: ApprovalStep, request: CapacityRequest, day: date) -> Mandate:
+    mandate = Mandates(by, day).for_step(step)
     if isinstance(mandate, Message):
         raise NotPermitted(mandate, on=request)
     return mandate
 
 
-def _check_study(revision: RequestRevision, policy: ApprovalPolicy) -> None:
-    study = revision.plan.study
-    if policy.block_stale_study and study is not None and study.status == StudyStatus.STALE:
+def _check_study(plan: PlanChoice, policy: ApprovalPolicy) -> None:
+    # Only its state is read: a study's plans are megabytes that no decision looks at.
+    studies = Study.objects.filter(pk=plan.study_id, status=StudyStatus.STALE)
+    if policy.block_stale_study and plan.study_id is not None and studies.exists():
         raise DomainError(
             msg(
                 "The study behind this plan is out of date. Return the request, so that it is run again."
@@ -284,7 +330,7 @@ def _check_study(revision: RequestRevision, policy: ApprovalPolicy) -> None:
 
 
 def _checked_conditions(
-    decision: str, cap: Money | None, order_by: date | None, revision: RequestRevision
+    decision: str, cap: Money | None, order_by: date | None, revision: RequestRevision, day: date
 ) -> tuple[Money | None, date | None]:
     """The conditions, rounded; raises InputError or MissingRate for what could not be held to."""
     if (cap or order_by) and decision != Decision.APPROVE:
@@ -296,24 +342,15 @@ def _checked_conditions(
             )
         cap = cap.rounded()
         convert(cap, revision.plan.base_currency, revision.plan.rate_date)
-    if order_by is not None and order_by < (day := today()):
+    if order_by is not None and order_by < day:
         raise InputError("order_by", msg("The day is past"), value=order_by, limit=day)
     return cap, order_by
 
 
-def _approve(
-    step: ApprovalStep,
-    request: CapacityRequest,
-    *,
-    by: User,
-    policy: ApprovalPolicy,
-    reason: str,
-    cap: Money | None,
-) -> None:
-    steps = {other.pk: other for other in step.revision.steps.all()}
-    votes = 1 + sum(vote.decision == Decision.APPROVE for vote in steps[step.pk].votes.all())
-    if votes < step.quorum:
+def _approve(chain: _Chain, request: CapacityRequest, *, by: User, reason: str) -> None:
+    if not chain.has_quorum():
         return
+    step, ends = chain.step, chain.ends()
     decided = {"decided_at": timezone.now()}
     transitions.advance(
         step,
@@ -323,10 +360,9 @@ def _approve(
         reason=reason,
         also=decided,
     )
-    if any(other.status in OPEN for other in steps.values() if other.pk != step.pk):
+    if not ends:
         _open_next(step.revision)
         return
-    plan = step.revision.plan
     move(
         request,
         RequestStatus.APPROVED,
@@ -335,7 +371,7 @@ def _approve(
         reason=reason,
         revision=step.revision.number,
         content_hash=step.content_hash,
-        amount=str(plan.money),
+        amount=str(step.revision.plan.money),
     )
     tell_team(
         request,
@@ -343,12 +379,6 @@ def _approve(
         msg("%(request)s is approved", request=str(request)),
         revision=step.revision,
     )
-    # Last: what comes after the lock on the budget is what all the other approvals wait for.
-    caps = [vote.cap for other in steps.values() for vote in other.votes.all() if vote.cap]
-    budgets.approve_amount(
-        request=request, plan=plan, by=by, policy=policy, reason=reason,
-        cap=lowest([*caps, *([cap] if cap else [])], plan),
-    )  # fmt: skip
 
 
 def _stop(
@@ -397,10 +427,10 @@ def tell_team(
     request: CapacityRequest, event: str, message: Message, *, revision: RequestRevision
 ) -> None:
     """Tell requester, filer and authors, once per event and revision."""
-    people = {request.requester_id: request.requester, request.created_by_id: request.created_by}
-    people |= {author.pk: author for author in revision.authors.all()}
+    people = {author.pk for author in revision.authors.all()}
+    people |= {request.requester_id, request.created_by_id}
     notify(
-        people.values(),
+        User.objects.filter(pk__in=people),
         event,
         on=request,
         message=message,

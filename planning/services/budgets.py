@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -14,7 +15,7 @@ from core.audit import record
 from core.errors import StaleData
 from core.exchange import convert, rate_on
 from core.messages import msg
-from core.models import User
+from core.models import Organisation, User
 from core.money import ExchangeRate, Money
 from core.organisation import organisation, quarter_at, today
 from core.outbox import notify
@@ -122,23 +123,43 @@ def _released(
     )
 
 
-def approve_amount(
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What falls on one quarter."""
+
+    quarter: Quarter
+    budget: Budget
+    amount: Money  # in the budget's currency
+    original: Money
+    rate: ExchangeRate
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an approval takes, of which budgets; read before anything is locked."""
+
+    parts: tuple[Part, ...]
+    current: Quarter
+    day: date
+    reserved: tuple[int, ...]  # budgets that hold a reservation of the request
+
+
+def claim(
     *,
     request: CapacityRequest,
     plan: PlanChoice,
-    by: User | None,
     policy: ApprovalPolicy,
     reason: str = "",
     cap: Money | None = None,
-) -> None:
-    """Make the reservation firm against the budget of the quarter in which this happens, under the row's lock: the
-    plan's amount, or `cap` where less was granted. A term is spread over its quarters, and each has to hold its part.
+    org: Organisation | None = None,
+) -> Claim:
+    """What approving `request` takes of the budget of this quarter: the plan's amount, or `cap` where less was granted.
+    A term is spread over its quarters, and each has to hold its part.
 
-    Call it last in the transaction: all approvals of one team and quarter wait for the one that holds this row, so
-    nothing happens under it but to read the sums and to add the entries. Raises OverBudget unless the policy allows
-    over-commitment and a reason is given.
+    Raises OverBudget when a budget does not hold it as it stands, so that a refusal waits for nobody. What is not
+    refused here is decided by approve_amount, under the lock.
     """
-    org = organisation()
+    org = org or organisation()
     day = today(org)
     current = quarter_at(org=org)
     target = budget_for(
@@ -149,59 +170,88 @@ def approve_amount(
     if cap is not None and (granted := convert(cap, target.currency, plan.rate_date)) < amount:
         amount, original = granted, cap
         rate = rate_on(cap.currency, target.currency, plan.rate_date)
-    targets = [(current, target, amount, original, rate)]
+    parts = [Part(current, target, amount, original, rate)]
     shares = quarters_of(plan, policy, current)
     if [quarter for quarter, _days in shares] != [current]:
-        targets = _by_quarter(request, plan, original, shares, day, target.currency)
-    reserved = held(request, Bucket.RESERVED)
+        parts = _by_quarter(request, plan, original, shares, day, target.currency)
+    sums, reserved = sums_with([part.budget for part in parts], request, Bucket.RESERVED)
+    found = Claim(tuple(parts), current, day, tuple(reserved))
+    _overs(found, sums, policy, reason)
+    return found
+
+
+def _overs(
+    claim: Claim, sums: Mapping[int, Balance], policy: ApprovalPolicy, reason: str
+) -> list[tuple[int, Decimal]]:
+    """Budgets that the claim goes over, and by how much; raises OverBudget where that is not allowed."""
+    overs = []
+    for part in claim.parts:
+        found = sums[part.budget.pk]
+        over = part.amount.amount - found.available
+        if over <= 0 or bound_ahead(policy, part.quarter, claim.current, found):
+            continue
+        if not (policy.allow_over_budget and reason.strip()):
+            raise over_budget(part.budget, found.available, part.amount.amount)
+        overs.append((part.budget.pk, over))
+    return overs
+
+
+def approve_amount(
+    *,
+    request: CapacityRequest,
+    claim: Claim,
+    by: User | None,
+    policy: ApprovalPolicy,
+    reason: str = "",
+) -> None:
+    """Make the reservation firm against the budget of the quarter in which this happens, or of each quarter of a term,
+    under the rows' lock.
+
+    Call it last in the transaction: all approvals of one team and quarter wait for the one that holds this row, so
+    nothing happens under it but to read the sums and to add the entries. Raises OverBudget unless the policy allows
+    over-commitment and a reason is given.
+    """
+    budgets = lock_budgets([*(part.budget.pk for part in claim.parts), *claim.reserved])
     # --- from here on the rows are locked
-    budgets = lock_budgets([*(row.pk for _quarter, row, *_money in targets), *reserved])
     sums, soft = sums_with(budgets.values(), request, Bucket.RESERVED)
     if soft.keys() - budgets.keys():
         raise StaleData()  # a quarter was closed between the two reads
-    overs = []
-    for quarter, row, due, _original, _rate in targets:
-        found = sums[row.pk]
-        over = due.amount - found.available
-        if over <= 0 or bound_ahead(policy, quarter, current, found):
-            continue
-        if not (policy.allow_over_budget and reason.strip()):
-            raise over_budget(budgets[row.pk], found.available, due.amount)
-        overs.append((budgets[row.pk], over))
+    overs = _overs(claim, sums, policy, reason)
     entries = [
-        _released(request, budgets[budget_id], Bucket.RESERVED, standing, by=by, day=day)
+        _released(request, budgets[budget_id], Bucket.RESERVED, standing, by=by, day=claim.day)
         for budget_id, standing in sorted(soft.items())
     ]
     entries += [
         entry_of(
-            budget=budgets[row.pk],
+            budget=budgets[part.budget.pk],
             kind=EntryKind.RESERVED,
             bucket=Bucket.APPROVED,
-            amount=due.amount,
+            amount=part.amount.amount,
             source=f"request:{request.pk}",
             revision=request.revision_number,
             request=request,
-            original=part,
-            rate=at,
+            original=part.original,
+            rate=part.rate,
             by=by,
             reason=reason,
-            day=day,
+            day=claim.day,
         )
-        for _quarter, row, due, part, at in targets
-        if due.amount > 0
+        for part in claim.parts
+        if part.amount.amount > 0
     ]
     post_all(entries)
-    for budget, over in overs:
+    for budget_id, over in overs:
         record(
-            "budget.overcommitted", on=budget, by=by, reason=reason, request=request.pk, over=str(over)
+            "budget.overcommitted", on=budgets[budget_id], by=by, reason=reason, request=request.pk,
+            over=str(over),
         )  # fmt: skip
 
 
 def _by_quarter(
     request: CapacityRequest, plan: PlanChoice, money: Money, shares: Sequence[tuple[Quarter, int]],
     day: date, currency: str,
-) -> list[tuple[Quarter, Budget, Money, Money, ExchangeRate]]:  # fmt: skip
-    """Budget, amount, part of the document and rate for each quarter of a term."""
+) -> list[Part]:  # fmt: skip
+    """What falls on each quarter of a term."""
     found = []
     for (quarter, _days), part in zip(shares, _parts(money, shares), strict=True):
         row = budget_for(
@@ -213,7 +263,7 @@ def _by_quarter(
             else rate_on(money.currency, row.currency, plan.rate_date)
         )
         due = in_currency(part, row.currency, paid=rate)[0]
-        found.append((quarter, row, due, part, rate))
+        found.append(Part(quarter, row, due, part, rate))
     return found
 
 

@@ -49,7 +49,7 @@ class BudgetClosed(DomainError):
 def budget_for(*, team: Team, quarter: Quarter, kind: str, currency: str = "") -> Budget:
     """The team's budget row; made with nothing allotted, in the organisation's currency, when there is none."""
     key = {"team": team, "fiscal_year": quarter.year, "quarter": quarter.q, "kind": kind}
-    found = Budget.objects.filter(**key).first()
+    found = Budget.objects.filter(**key).order_by().first()  # one at most
     if found is None:
         defaults = {"currency": currency or organisation().currency}
         found, _created = Budget.objects.get_or_create(**key, defaults=defaults)

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
-from core.audit import record, trail
+from core.audit import gathered, record, trail
 from core.labels import ACTIONS
 from core.models import AppendOnlyError, AuditEntry
 
@@ -28,6 +28,26 @@ def test_an_entry_cannot_be_changed_or_deleted_by_any_path(team, make_user):
         with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(statement)
     assert trail(team).get().reason == "merger"
+
+
+def test_entries_gathered_are_written_together_in_order_or_not_at_all(team, make_user):
+    by = make_user()
+    with gathered():
+        record("team.renamed", on=team, by=by, reason="one")
+        with gathered():
+            record("team.renamed", on=team, by=by, reason="two")
+        assert not trail(team).exists()
+    assert [entry.reason for entry in trail(team)] == ["two", "one"]
+
+    def fails():
+        with gathered():
+            record("team.renamed", on=team, by=by, reason="three")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    record("team.renamed", on=team, by=by, reason="four")
+    assert [entry.reason for entry in trail(team)] == ["four", "two", "one"]
 
 
 ACTION = re.compile(r"[a-z]+(_[a-z]+)*\.[a-z]+(_[a-z]+)*")

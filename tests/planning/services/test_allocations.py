@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from datetime import timedelta
 
 import pytest
 import time_machine
-from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from core.audit import trail
-from core.errors import DomainError, InputError, InvalidTransition, NotPermitted, StaleData
+from core.errors import InputError, InvalidTransition, NotPermitted, StaleData
 from core.models import Notice
 from core.organisation import today
 from planning import supply as supplies
@@ -308,28 +306,13 @@ def test_the_api_does_the_same(w):
     assert api(w.lead).post(reverse("api-allocation-release", args=[pk])).status_code == 200
 
 
-@pytest.mark.race
-@pytest.mark.django_db(transaction=True)
-def test_of_two_bookings_racing_for_the_last_cards_one_wins():
-    w = builders.world()
-    rows = [builders.approved(w) for _ in range(3)]
-    gate = threading.Barrier(3)
-    results = []
+def test_two_bookings_of_one_request_together_hold_no_more_than_its_plan(w):
+    request = builders.approved(w)
+    first, second = booked(w, request, cards=4), booked(w, request, cards=4)
 
-    def run(request):
-        connection.ensure_connection()
-        gate.wait()
-        try:
-            booked(w, request)
-            results.append("ok")
-        except DomainError as error:
-            results.append(error.code)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(row,)) for row in rows]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(results) == ["no_capacity", "ok", "ok"]
+    with pytest.raises(InputError, match="1 … 4"):
+        allocations.move_allocation(allocation_id=first.pk, cards=5, by=w.operations)
+    allocations.move_allocation(
+        allocation_id=second.pk, first_day=day(21), last_day=day(30), by=w.operations
+    )
+    allocations.move_allocation(allocation_id=first.pk, cards=8, by=w.operations)

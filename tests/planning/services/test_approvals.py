@@ -12,9 +12,9 @@ from core.errors import InputError, InvalidTransition, NotPermitted, StaleData
 from core.models import AuditEntry, ExchangeRate, Notice, User
 from core.organisation import today
 from core.roles import Role
-from planning.models import ApprovalLimit, ApprovalRule, ApprovalStep, PlanChoice, Vote
+from planning.models import ApprovalLimit, ApprovalRule, ApprovalStep, LedgerEntry, PlanChoice, Vote
 from planning.selectors.approvals import differences, inbox, last_approved
-from planning.services import approvals, requests
+from planning.services import approvals, budgets, requests
 from planning.services.ledger import OverBudget
 from planning.states import RequestStatus
 from tests.planning import builders
@@ -370,7 +370,41 @@ def test_an_approval_asks_the_database_little_and_nothing_but_sums_and_entries_u
     with CaptureQueriesContext(connection) as queries:
         approvals.decide(step_id=step.pk, decision="approve", by=lead, seen_hash=step.content_hash)
     asked = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
-    assert len(asked) <= 24
+    assert len(asked) <= 20
     locked = max(n for n, sql in enumerate(asked) if sql.startswith('SELECT "planning_budget"'))
     assert [sql.split(" ")[0] for sql in asked[locked + 1 :]] == ["SELECT", "INSERT"]
     assert all('"planning_ledgerentry"' in sql for sql in asked[locked + 1 :])
+
+
+def test_a_refusal_for_want_of_money_writes_nothing_and_waits_for_no_budget():
+    w = builders.world()
+    builders.fund(w, "999")
+    step = builders.in_review(w).current.steps.get()
+    lead = User.objects.get(pk=w.lead.pk)
+    with CaptureQueriesContext(connection) as queries, pytest.raises(OverBudget):
+        approvals.decide(step_id=step.pk, decision="approve", by=lead, seen_hash=step.content_hash)
+    asked = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
+    assert {sql.split(" ")[0] for sql in asked} == {"SELECT"}
+    assert len(asked) <= 11
+    locked = [sql for sql in asked if "FOR UPDATE" in sql]
+    assert not [sql for sql in locked if '"planning_budget"' in sql]
+
+
+def test_money_that_went_between_the_two_looks_is_seen_under_the_lock(monkeypatch):
+    w = builders.world()
+    budget = builders.fund(w, "1500")
+    request = builders.in_review(w)
+    real = budgets.claim
+
+    def claim(**facts):
+        found = real(**facts)
+        LedgerEntry.objects.create(
+            budget=budget, kind="actual", bucket="actual", amount=501, source="bill:1",
+            original_amount=501, original_currency="CNY", rate_date=today(),
+        )  # fmt: skip
+        return found
+
+    monkeypatch.setattr(budgets, "claim", claim)
+    with pytest.raises(OverBudget, match=r"999.00 CNY left; this needs 1,?000.00"):
+        builders.vote(request, w.lead)
+    assert not Vote.objects.exists()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
-from django.db import connection
 
-from core.errors import DomainError
 from core.models import Notice
 from core.money import Money
 from core.organisation import today
@@ -20,37 +17,9 @@ from planning.selectors.budgets import balance
 from planning.services import approvals, spending
 from planning.services.ledger_proof import prove_ledger
 from tests.planning import builders
+from tests.planning.races import outcome, together
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
-
-
-def together(*calls: Callable[[], object]) -> list[str]:
-    """Run all at the same instant, each on its own connection. `ok`, or the code of the refusal."""
-    gate = threading.Barrier(len(calls))
-    results = [""] * len(calls)
-
-    def run(index: int, call: Callable[[], object]) -> None:
-        connection.ensure_connection()
-        gate.wait()
-        results[index] = outcome(call)
-
-    threads = [threading.Thread(target=run, args=(index, call)) for index, call in enumerate(calls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
-
-
-def outcome(call: Callable[[], object]) -> str:
-    """`ok`, or the code of the refusal; on a connection of its own."""
-    try:
-        call()
-    except DomainError as error:
-        return error.code
-    finally:
-        connection.close()
-    return "ok"
 
 
 def approval(request: CapacityRequest, by) -> Callable[[], object]:
