@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from catalog.reference import accelerator_label
-from core.messages import msg
+from core.messages import msg, plural
 from core.templatetags.ui import percent, said, significant, span
 from planning.study_tables import (
     ROLES,
@@ -105,21 +105,25 @@ def market_moves(found: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _moves(found: Mapping[str, Any]) -> str:
     """How many of what moved, each in words; empty where nothing did."""
-    told = [
-        said(msg("%(n)s offers changed their price", n=found["offers_moved"])),
-        said(msg("%(n)s offers are new", n=found["offers_come"])),
-        said(msg("%(n)s offers are gone", n=found["offers_gone"])),
-        said(msg("%(n)s server prices changed", n=found["servers_changed"])),
-        said(msg("%(n)s accelerators have other figures", n=found["figures_changed"])),
-        said(msg("%(n)s cost defaults were corrected", n=found["costs_changed"])),
-        said(msg("%(n)s leases were quoted or ended", n=found["leases_changed"])),
-    ]
-    counts = (
-        found["offers_moved"], found["offers_come"], found["offers_gone"], found["servers_changed"],
-        found["figures_changed"], found["costs_changed"],
-        found["leases_changed"],
-    )  # fmt: skip
-    return " · ".join(text for text, n in zip(told, counts, strict=True) if n)
+    counts = {name: int(found[name]) for name in (
+        "offers_moved", "offers_come", "offers_gone", "servers_changed", "figures_changed", "costs_changed",
+        "leases_changed",
+    )}  # fmt: skip
+    told = {
+        "offers_moved": (msg("One offer changed its price"),
+                         msg("%(n)s offers changed their price", n=counts["offers_moved"])),
+        "offers_come": (msg("One offer is new"), msg("%(n)s offers are new", n=counts["offers_come"])),
+        "offers_gone": (msg("One offer is gone"), msg("%(n)s offers are gone", n=counts["offers_gone"])),
+        "servers_changed": (msg("One server price changed"),
+                            msg("%(n)s server prices changed", n=counts["servers_changed"])),
+        "figures_changed": (msg("One accelerator has other figures"),
+                            msg("%(n)s accelerators have other figures", n=counts["figures_changed"])),
+        "costs_changed": (msg("One cost default was corrected"),
+                          msg("%(n)s cost defaults were corrected", n=counts["costs_changed"])),
+        "leases_changed": (msg("One lease was quoted or ended"),
+                           msg("%(n)s leases were quoted or ended", n=counts["leases_changed"])),
+    }  # fmt: skip
+    return " · ".join(said(plural(n, *told[name])) for name, n in counts.items() if n)
 
 
 def _short(plan: Mapping[str, Any] | None) -> dict[str, str]:
