@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models import Exists, Max, OuterRef, Prefetch, Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -31,7 +31,7 @@ from procurement.models import (
     Substitution,
 )
 from procurement.models.quotes import LineKind
-from procurement.policies import ROLE_OF, can
+from procurement.policies import ROLE_OF, can, with_teams
 from procurement.selectors.progress import line_progress
 from procurement.states import AcceptanceStatus, AssetStatus, DeliveryStatus, OrderStatus
 
@@ -52,6 +52,21 @@ QUEUES: tuple[tuple[Any, str, str, str | Promise, bool], ...] = (
     (Invoice, "exception", "override_invoice", gettext_lazy("Invoice that does not match"), False),
     (Invoice, "approved", "pay_invoice", gettext_lazy("Payment to note"), False),
 )  # fmt: skip
+# What the rules and names of a row look at.
+NEEDED: dict[type[Any], tuple[str, ...]] = {
+    Award: ("rfq",),
+    Acceptance: ("delivery__order",),
+    Invoice: ("order", "vendor"),
+    PurchaseOrder: ("vendor", "award__rfq"),
+    Delivery: ("order", "vendor"),
+    Rma: ("asset",),
+    Substitution: ("order_line__order",),
+}
+LISTED: dict[type[Any], tuple[Any, ...]] = {
+    Acceptance: (Prefetch("units", AcceptanceUnit.objects.select_related("run")),),
+    Invoice: ("order__deliveries",),
+    Rfq: ("openings",),
+}
 
 
 def waiting_in_buying(user: User, decisions_only: bool) -> Iterable[Waiting]:
@@ -60,9 +75,10 @@ def waiting_in_buying(user: User, decisions_only: bool) -> Iterable[Waiting]:
         if (decisions_only and not decision) or not _takes_part(user, model, action, status):
             continue
         rows = model.objects.visible_to(user).filter(status=status).order_by("status_since")
+        rows = rows.select_related(*NEEDED.get(model, ())).prefetch_related(*LISTED.get(model, ()))
         if model is Rfq and status == "opened":  # else it waits for whoever decides on the award
             rows = rows.exclude(awards__status="proposed")
-        for row in rows[:MOST]:
+        for row in with_teams(rows, MOST):
             if can(user, action, row):
                 named = {"title": str(row.rfq)} if model is Award else {}
                 yield _row(row, label, decision=decision, **named)
@@ -98,7 +114,7 @@ def _amendments(user: User) -> Iterable[Waiting]:
     rows = OrderRevision.objects.filter(
         status="proposed", order__in=PurchaseOrder.objects.visible_to(user)
     ).select_related("order__vendor", "order__award__rfq")
-    for row in rows[:MOST]:
+    for row in with_teams(rows, MOST):
         if can(user, "approve_amendment", row):
             yield Waiting(
                 title=str(row.order), url=row.order.get_absolute_url(),
@@ -118,12 +134,13 @@ def _to_source(user: User) -> Iterable[Waiting]:
 def _expected(user: User) -> Iterable[Waiting]:
     """Orders of which something is still to come and nothing is announced."""
     announced = Delivery.objects.filter(order=OuterRef("pk"), status=DeliveryStatus.EXPECTED)
-    orders = list(
+    orders = with_teams(
         PurchaseOrder.objects.visible_to(user)
         .filter(status__in=[OrderStatus.ISSUED, OrderStatus.ACKNOWLEDGED])
         .exclude(Exists(announced))
         .select_related("vendor")
-        .order_by("issued_at")[:MOST]
+        .order_by("issued_at"),
+        MOST,
     )
     still = {
         row.line.order_id
@@ -157,7 +174,7 @@ def _to_prove(user: User) -> Iterable[Waiting]:
         .filter(Q(waits=True) | Q(ready=True))
         .order_by("status_since")
     )
-    for row in rows[:MOST]:
+    for row in with_teams(rows, MOST):
         if row.waits and can(user, "start_burn_in", row):
             yield _row(
                 row, gettext_lazy("Burn-in to start"), url=reverse("delivery-burn-in", args=[row.pk])

@@ -1,6 +1,8 @@
 """Work is announced where it is done next, and Home, the approvals page and the API say the same."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from rest_framework.test import APIClient
 
@@ -152,3 +154,29 @@ def test_without_vendors_the_form_says_so_and_leads_to_them(s, client):
     page = client.get(reverse("rfq-create")).text
     assert "No vendor is registered yet" in page
     assert reverse("vendor-create") in page
+
+
+def test_lists_ask_no_more_for_more_rows(s, client):
+    """Home and what waits, for a buyer and for who decides, with one row of a kind and with three."""
+
+    def queries():
+        counts = []
+        for user in (s.procurement, s.cto):
+            person = type(user).objects.get(pk=user.pk)
+            client.force_login(person)
+            with CaptureQueriesContext(connection) as listed:
+                waiting(person)
+            with CaptureQueriesContext(connection) as home:
+                client.get(reverse("home"))
+            counts += [len(listed), len(home)]
+        return counts
+
+    b.proposed(s)
+    b.request(s)
+    few = queries()
+    for _ in range(2):
+        b.proposed(s)
+        b.request(s)
+    assert labels(s.procurement) == ["Approved: ask for quotes"] * 3
+    assert labels(s.cto) == ["Award to decide"] * 3
+    assert [many <= one for many, one in zip(queries(), few, strict=True)] == [True] * 4
