@@ -202,6 +202,10 @@ def _not_receiver(user: User, invoice: Invoice) -> bool:
     return all(delivery.received_by_id != user.pk for delivery in invoice.order.deliveries.all())
 
 
+# Who chose the vendor: neither proposes or decides an award and then receives what was bought by it.
+BOUGHT = ("award.proposed_by_id", "award.decided_by_id")
+NOT_RECEIVED = msg("The one who awarded or issued an order does not receive its goods.")
+
 # (model, action) → (who is free to do it, what to say otherwise)
 SEPARATION: dict[tuple[type[Any], str], tuple[Separation, Message]] = {
     (Vendor, "unblock"): (_not("blocked_by_id"), msg("The one who blocked a vendor does not unblock it.")),
@@ -219,9 +223,9 @@ SEPARATION: dict[tuple[type[Any], str], tuple[Separation, Message]] = {
         _not("award.rfq.owner_id", "award.proposed_by_id"),
         msg("The owner of the RFQ and the one who proposed do not decide on the award."),
     ),
-    (PurchaseOrder, "receive"): (_not("issued_by_id"), msg("The one who issued an order does not receive its goods.")),
+    (PurchaseOrder, "receive"): (_not("issued_by_id", *BOUGHT), NOT_RECEIVED),
     (PurchaseOrder, "draw_down"): (
-        _not("issued_by_id"), msg("The one who issued an order does not receive its goods."),
+        _not("issued_by_id", *BOUGHT), NOT_RECEIVED,
     ),
     (Substitution, "consent"): (
         _not("created_by_id", "order_line.order.issued_by_id"),
@@ -231,9 +235,9 @@ SEPARATION: dict[tuple[type[Any], str], tuple[Separation, Message]] = {
         _not("created_by_id", "order_line.order.issued_by_id"),
         msg("The one who proposed a substitution or issued the order does not decide on it."),
     ),
-    (Delivery, "post"): (_not("order.issued_by_id"), msg("The one who issued an order does not receive its goods.")),
+    (Delivery, "post"): (_not("order.issued_by_id", *(f"order.{path}" for path in BOUGHT)), NOT_RECEIVED),
     (Delivery, "turn_away"): (
-        _not("order.issued_by_id"), msg("The one who issued an order does not receive its goods."),
+        _not("order.issued_by_id", *(f"order.{path}" for path in BOUGHT)), NOT_RECEIVED,
     ),
     (Delivery, "reverse"): (_not("received_by_id"), msg("The one who received a delivery does not reverse it.")),
     (OrderRevision, "approve_amendment"): (

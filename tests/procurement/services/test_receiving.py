@@ -11,6 +11,7 @@ from core.organisation import today
 from procurement.models import (
     Asset,
     AssetWarranty,
+    Award,
     Delivery,
 )
 from procurement.selectors.progress import line_progress, receipt_state
@@ -159,3 +160,13 @@ def test_every_unit_carries_its_warranty_from_the_start(s):
         (12, "delivery", today() - b.ARRIVED)
     }
     assert all(row.ends_on is not None and row.source_id == rfq.quotes.get().pk for row in rows)
+
+
+@pytest.mark.parametrize("part", ["proposed_by", "decided_by"])
+def test_nobody_both_awards_and_receives(s, part):
+    order = b.issued(s)
+    Award.objects.filter(pk=order.award_id).update(**{part: s.operations})
+    order.refresh_from_db()
+    with pytest.raises(NotPermitted, match="awarded or issued"):
+        receive(s, order)
+    assert not Delivery.objects.exists()
