@@ -19,6 +19,7 @@ from procurement.selectors.comparison import Comparison, Row
 
 BUNDLED = (LineKind.SERVER, LineKind.NETWORK, LineKind.STORAGE, LineKind.SOFTWARE, LineKind.OTHER)
 DEPLOYED = (LineKind.SERVICE, LineKind.FREIGHT)
+KINDS = {BUNDLED: Subject.BUNDLE, DEPLOYED: Subject.DEPLOYMENT}
 BEFORE_ACCEPTANCE = (PaymentEvent.ORDER, PaymentEvent.DELIVERY)
 YEARS = range(3, 6)  # of service that a warranty is valued over, at least and at most
 
@@ -46,6 +47,9 @@ class Lever:
 def levers(comparison: Comparison) -> dict[int, list[Lever]]:
     """Quote id → levers, largest amount first. No query: works on what the comparison has read, payments apart."""
     complete = [row for row in comparison.rows if row.is_complete]
+    sums = {
+        row.quote.pk: {kinds: _sum_of(row, kinds) for kinds in KINDS} for row in comparison.rows
+    }
     found = {}
     for row in comparison.rows:
         if row.net is None:
@@ -54,8 +58,14 @@ def levers(comparison: Comparison) -> dict[int, list[Lever]]:
         ideas = [
             _price(row, others),
             _warranty(row, comparison.rfq.warranty_months),
-            _lines(row, others, Subject.BUNDLE, BUNDLED),
-            _lines(row, others, Subject.DEPLOYMENT, DEPLOYED),
+            *(
+                _lines(
+                    sums[row.quote.pk][kinds],
+                    [sums[other.quote.pk][kinds] for other in others],
+                    subject,
+                )
+                for kinds, subject in KINDS.items()
+            ),
             _sample(row),
         ]
         kept = [idea for idea in ideas if idea is not None]
@@ -110,9 +120,8 @@ def warranty_worth(net: Money, cards: int, months: int, asked: int) -> Money:
     return evaluate(case).present_value - evaluate(longer).present_value
 
 
-def _lines(row: Row, others: list[Row], subject: str, kinds: tuple[str, ...]) -> Lever | None:
+def _lines(own: Money | None, others: list[Money | None], subject: str) -> Lever | None:
     """Lines beside the accelerators, against the lowest of the others for the same kinds."""
-    own = _sum_of(row, kinds)
     if own is None:
         return None
     if own.amount == 0:
@@ -121,7 +130,7 @@ def _lines(row: Row, others: list[Row], subject: str, kinds: tuple[str, ...]) ->
         return Lever(
             subject, msg("No line says that deployment is included: have it written in"), None
         )
-    sums = [found for other in others if (found := _sum_of(other, kinds)) is not None]
+    sums = [found for found in others if found is not None]
     least = min(sums, default=Money(Decimal(0), own.currency))
     if least >= own:
         return None

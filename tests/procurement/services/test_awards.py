@@ -1,6 +1,8 @@
 """Awards to several vendors, to one, and to none; how much the ranking hangs on its weights."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from rest_framework.test import APIClient
 
@@ -160,3 +162,26 @@ def test_the_comparison_says_how_much_hangs_on_the_weights(s, client):
     told = api.get(f"/api/v1/procurement/rfqs/{rfq.pk}/comparison/").json()["sensitivity"]
     assert told["winner"] == "Hengda Integrators"
     assert told["weightings"] == 1771
+
+
+def test_the_comparison_asks_as_often_for_many_quotes_and_lines_as_for_few(s, client):
+    def queries(vendors, lines):
+        rfq = b.rfq(s, vendor_ids=[vendor.pk for vendor in vendors])
+        for vendor in vendors:
+            apart = [
+                b.line("10", "1", kind="network", serialised=False, rfq_line=None, accelerators_per_item=0)
+                for _n in range(lines)
+            ]  # fmt: skip
+            terms = [{"event": "order", "percent": "30"}, {"event": "acceptance", "percent": "70"}]
+            b.quote(s, rfq, vendor, lines=[b.line(), *apart], payments=terms)
+        rfqs.close_rfq(rfq_id=rfq.pk, by=s.procurement, reason="in")
+        client.force_login(s.procurement)
+        address = reverse("rfq-compare", args=[rfq.pk])
+        client.get(address)
+        with CaptureQueriesContext(connection) as found:
+            assert client.get(address).status_code == 200
+        return len(found)
+
+    few = queries([s.vendor, s.rival], 1)
+    more = [b.vendor(s, f"Vendor {n}", "CNY") for n in range(4)]
+    assert queries([s.vendor, s.rival, *more], 6) == few
