@@ -138,6 +138,7 @@ def objects_of(delivery: Delivery) -> dict[str, int]:
         "assets": run.asset_id,
         "orders": order.pk,
         "amendments": order.revisions.first().pk,
+        "substitutions": 1,
         "quotes": order.quote_id,
         "rfqs": order.quote.rfq_id,
         "awards": order.award_id,
@@ -152,7 +153,8 @@ def objects_of(delivery: Delivery) -> dict[str, int]:
 
 NOUNS = {
     "vendor": "vendors", "rfq": "rfqs", "quote": "quotes", "award": "awards", "order": "orders",
-    "amendment": "amendments", "delivery": "deliveries", "asset": "assets", "burn-in": "burn-ins",
+    "amendment": "amendments", "substitution": "substitutions", "delivery": "deliveries",
+    "asset": "assets", "burn-in": "burn-ins",
     "acceptance": "acceptances", "invoice": "invoices", "rma": "rmas",
 }  # fmt: skip
 WORDS = (*ACTIONS, "pass", "complete", "accept", "sign", "complete-ready")
