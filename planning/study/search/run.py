@@ -282,7 +282,7 @@ def _result(
 def _cost_json(row: defaults.Default | defaults.Curve) -> dict[str, Any]:
     """A corrected cost default beside what the product ships."""
     series = isinstance(row, defaults.Curve)
-    shipped = (defaults.CURVES if series else defaults.DEFAULTS)[row.name].value  # type: ignore[index]
+    shipped = (defaults.CURVES if series else defaults.DEFAULTS)[row.name].value
     return {
         "name": row.name, "unit": row.unit, "source": row.source, "as_of": row.as_of,
         "value": list(row.value) if isinstance(row.value, tuple) else row.value,

@@ -248,7 +248,8 @@ def _cost_json(row: Default | Curve) -> dict[str, Any]:
 def cost_from_json(row: Mapping[str, Any]) -> Default | Curve:
     """A cost default as a snapshot holds it: a number, or a series."""
     if isinstance(row["value"], list):
-        return Curve(**row | {name: tuple(row[name]) for name in ("low", "value", "high")})
+        series = {name: tuple(row[name]) for name in ("low", "value", "high")}
+        return Curve(**{**row, **series})
     return Default(**row)
 
 
