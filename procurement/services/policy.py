@@ -169,7 +169,7 @@ def _apply(
         setattr(policy, name, value)
     _clear(policy)
     _save(policy)
-    facts = {"proposed_by": proposer} if proposer else {}
+    facts: dict[str, Any] = {"proposed_by": proposer} if proposer else {}
     record("purchasing_policy.set", on=policy, by=by, changes=changes, **facts)
     return policy
 
