@@ -77,7 +77,7 @@ class WellFormed(HTML):  # type: ignore[misc]
 def _document(html: str) -> HTML:
     """`html` ready to be laid out. Our templates are well-formed; what is not (a control character in a name) is read
     as browsers read it."""
-    options = {"base_url": "static:/", "url_fetcher": StaticFilesOnly()}
+    options: dict[str, Any] = {"base_url": "static:/", "url_fetcher": StaticFilesOnly()}
     try:
         root = fromstring(html)
     except ParseError:

@@ -116,7 +116,7 @@ def inline(values: list[dict[str, Any]]) -> Any:
     data = _data.get()
     name = f"rows-{len(data)}"
     data[name] = values
-    return alt.NamedData(name=name)  # type: ignore[no-untyped-call]
+    return alt.NamedData(name=name)
 
 
 def _theme() -> dict[str, Any]:

@@ -39,7 +39,7 @@ class PaymentTerm(models.Model):
         abstract = True
 
     def __str__(self) -> str:
-        return f"{self.position}. {self.percent.normalize():f} % {self.get_event_display()}"  # type: ignore[attr-defined]
+        return f"{self.position}. {self.percent.normalize():f} % {self.get_event_display()}"
 
     @property
     def term(self) -> Term:

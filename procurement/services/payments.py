@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -94,7 +95,7 @@ def pay_invoice(
     invoice.save(
         update_fields=["paid_at", "paid_on", "paid_amount", "paid_rate", "payment_reference"]
     )
-    facts = {
+    facts: dict[str, Any] = {
         "total": str(invoice.gross), "paid": str(paid), "paid_on": day.isoformat(), "payment": number,
         "rate": str(took.rate) if took else None, "reference": text,
     }  # fmt: skip

@@ -145,7 +145,7 @@ def withdraw_own(*, token: VendorToken, reason: str) -> Quote:
     token.invitation.rfq = rfq
     require_open(token)
     text = need_reason(reason)
-    standing = own_quotes(token).filter(status=QuoteStatus.SUBMITTED).first()
+    standing: Quote | None = own_quotes(token).filter(status=QuoteStatus.SUBMITTED).first()
     if standing is None:
         raise InvalidTransition(msg("There is no quote to withdraw"))
     standing.reason = text
