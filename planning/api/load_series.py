@@ -28,7 +28,7 @@ class LoadSeriesOutput(serializers.Serializer[Any]):
     start = serializers.DateTimeField()
     zone = serializers.CharField(allow_blank=True)
     unit = serializers.CharField(allow_blank=True)
-    source = serializers.CharField(allow_blank=True)
+    source = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # the field's name
     values = serializers.ListField(child=serializers.FloatField())
 
 

@@ -273,13 +273,14 @@ def _load_problems(data: Mapping[str, Any], clean: dict[str, Any]) -> list[Input
     if series is None:
         return []
     measured = peak_over_mean(series)
-    if measured > (PEAK.maximum or measured):
+    most = PEAK.maximum or math.inf
+    if measured > most:
         return [
             InputError(
                 "load_series",
                 msg("%(field)s: the busiest hour is %(value)s times the mean; at most %(limit)s",
-                    field="load_series", value=round(measured, 1), limit=f"{PEAK.maximum:g}"),
-                value=round(measured, 1), limit=PEAK.maximum,
+                    field="load_series", value=round(measured, 1), limit=most),
+                value=round(measured, 1), limit=most,
             )
         ]  # fmt: skip
     if is_empty(data.get("peak_factor")):

@@ -740,7 +740,9 @@ class TermInput(serializers.Serializer[Any]):
     event = serializers.ChoiceField(choices=[str(event) for event in PaymentEvent])
     percent = serializers.CharField(help_text="As text: 30 is 30 %")
     days = serializers.IntegerField(required=False, default=0)
-    label = serializers.CharField(required=False, allow_blank=True, default="", max_length=80)
+    label = serializers.CharField(  # type: ignore[assignment]  # a field's name, not the serializer's label
+        required=False, allow_blank=True, default="", max_length=80
+    )
 
 
 class OfferInput(serializers.Serializer[Any]):

@@ -82,6 +82,12 @@ class VendorView(APIView):
     throttle_classes = [KeyThrottle]
     parser_classes = [StrictJSONParser, MultiPartParser]
 
+    @property
+    def token(self) -> VendorToken:
+        """The key that the request bears; HasKey lets no request without one in."""
+        token: VendorToken = self.request.auth  # type: ignore[assignment]
+        return token
+
 
 class AskedSerializer(serializers.Serializer[Any]):
     position = serializers.IntegerField()
@@ -159,10 +165,8 @@ class VendorRfq(VendorView):
 
     @extend_schema(responses=PublicRfqSerializer, auth=[])
     def get(self, request: Request) -> Response:
-        vendor_access.require_open(request.auth)
-        rfq = Rfq.objects.prefetch_related("lines", "criteria").get(
-            pk=request.auth.invitation.rfq_id
-        )
+        vendor_access.require_open(self.token)
+        rfq = Rfq.objects.prefetch_related("lines", "criteria").get(pk=self.token.invitation.rfq_id)
         return Response(PublicRfqSerializer(rfq).data)
 
 
@@ -175,8 +179,8 @@ class VendorTemplate(VendorView):
         auth=[],
     )
     def get(self, request: Request, kind: str) -> HttpResponseBase:
-        vendor_access.require_open(request.auth)
-        rfq = request.auth.invitation.rfq
+        vendor_access.require_open(self.token)
+        rfq = self.token.invitation.rfq
         rows = template_rows(
             rfq.lines.all(), warranty_months=rfq.warranty_months, warranty_start=rfq.warranty_start
         )
@@ -204,9 +208,9 @@ class VendorQuote(VendorView):
     @extend_schema(responses=OwnQuoteSerializer(many=True), auth=[])
     def get(self, request: Request) -> Response:
         """Every version, newest first."""
-        vendor_access.require_open(request.auth)
+        vendor_access.require_open(self.token)
         rows = (
-            vendor_access.own_quotes(request.auth)
+            vendor_access.own_quotes(self.token)
             .select_related("warranty")
             .prefetch_related("lines__rfq_line", "lines__breaks", "attachments__file")
         )
@@ -218,21 +222,22 @@ class VendorQuote(VendorView):
         auth=[],
     )
     def post(self, request: Request) -> Response:
-        body, files = request.data, []
+        body: Any = request.data
+        files: list[Any] = []
         if "multipart" in (request.content_type or ""):
             files = request.FILES.getlist("files")
             try:
-                body = json.loads(request.data.get("quote", ""))
+                body = json.loads(body.get("quote", ""))
             except (ValueError, RecursionError):
                 raise ParseError(gettext("The part “quote” is not JSON")) from None
         data = checked(OfferInput(data=body))
-        quote = vendor_access.submit_quote(token=request.auth, files=files, **data)
+        quote = vendor_access.submit_quote(token=self.token, files=files, **data)
         return _shown(quote, 201)
 
     @extend_schema(request=WithdrawalInput, responses=OwnQuoteSerializer, auth=[])
     def delete(self, request: Request) -> Response:
         data = checked(WithdrawalInput(data=request.data))
-        return _shown(vendor_access.withdraw_own(token=request.auth, **data))
+        return _shown(vendor_access.withdraw_own(token=self.token, **data))
 
 
 class VendorQuoteFile(VendorView):
@@ -240,8 +245,8 @@ class VendorQuoteFile(VendorView):
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY}, auth=[])
     def get(self, request: Request, revision: int, pk: int) -> HttpResponseBase:
-        vendor_access.require_open(request.auth)
-        quote = vendor_access.own_quotes(request.auth).filter(revision=revision).first()
+        vendor_access.require_open(self.token)
+        quote = vendor_access.own_quotes(self.token).filter(revision=revision).first()
         found = quote and quote.attachments.select_related("file").filter(pk=pk).first()
         if not found:
             raise Http404

@@ -190,7 +190,7 @@ def _deliveries(
     )
     for vendor, arrived, promised, expected in rows:
         due = promised or expected
-        if due is not None:
+        if due is not None and arrived is not None:
             found[vendor].late_days.append((arrived - due).days)
     posted = Delivery.objects.filter(order=OuterRef("pk"), status=DeliveryStatus.POSTED)
     waiting = (
@@ -234,6 +234,8 @@ def _returns(
         .values_list("vendor", "filed_at", "resolved_at", "status")
     )
     for vendor, filed, resolved, status in rows:
+        if filed is None:  # left out above; the types do not know
+            continue
         if resolved is not None:
             found[vendor].settled.append((resolved - filed).total_seconds() / DAY_SECONDS)
         elif status in OPEN_RMA:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def mixed(
         hours = round(float(ways.span_hours[way]))
         if hours > LONGEST:
             continue
-        wanted = _demand(request, ways, way, peak.accelerators, hours)
+        wanted = _demand(request, ways, way, peak.accelerators, hours, snapshot.on)
         spare, stretch = _spot(request, peak, snapshot)
         alone = False  # without a reserved base all terms are the same
         for base in _terms(market, peak):
@@ -122,7 +123,9 @@ def _terms(market: Market, peak: Offer) -> list[Offer]:
     ]
 
 
-def _demand(request: StudyRequest, ways: Ways, way: int, lot: int, hours: int) -> funnel.Demand:
+def _demand(
+    request: StudyRequest, ways: Ways, way: int, lot: int, hours: int, on: date
+) -> funnel.Demand:
     """Cards wanted in each hour, in whole instances, and how many of them may be stopped."""
     layout = ways.layout[way]
     replicas, each = int(layout["replicas"]), int(layout["accelerators_per_replica"])
@@ -134,8 +137,8 @@ def _demand(request: StudyRequest, ways: Ways, way: int, lot: int, hours: int) -
     else:
         load = load_series.course(series, hours, growth)
     if months := request.workload.get("load_months"):
-        begin = request.constraints.start or request.constraints.need_by
-        load = load_shape.season(load, months, begin.month if begin is not None else 1)
+        begin = request.constraints.start or request.constraints.need_by or on
+        load = load_shape.season(load, months, begin.month)
     cards = np.maximum(np.ceil(np.round(load * replicas, 9)), 1.0) * each
     whole: Floats = np.ceil(cards / lot) * lot
     share = float(request.workload.get("stoppable_share") or 0.0)

@@ -122,3 +122,16 @@ def test_a_load_that_cannot_be_is_refused_at_its_field(field, call):
     with pytest.raises(InputError) as caught:
         call()
     assert caught.value.field == field
+
+
+def test_months_of_little_load_cost_less_and_begin_with_the_month_of_the_start():
+    quiet = [0.3] * 6 + [1.0] * 6
+
+    def cost(start, days, **told):
+        asked = {**BUSY, "start": start, "duration_days": days, **told}
+        return Decimal(mixes(markets.study(asked, market(offer(price="24"))))[0]["cost"])
+
+    year, half = cost("2027-01-01", 365), cost("2027-07-01", 180)
+    assert cost("2027-01-01", 365, load_months=quiet) < year
+    assert cost("2027-07-01", 180, load_months=quiet) == half  # all of them busy months
+    assert cost("2027-04-01", 180, load_months=quiet) < half
