@@ -19,7 +19,7 @@ def load_charts(workload: Mapping[str, Any]) -> list[Chart]:
     """The week and the year of a workload that tells them, in per cent of the busiest hour or month."""
     found = []
     series = workload.get("load_series")
-    if is_week(series):
+    if series is not None and is_week(series):
         week = series["values"]
         days = [week[at : at + profiles.HOURS] for at in range(0, profiles.WEEK, profiles.HOURS)]
         same = all(day == days[0] for day in days)

@@ -217,8 +217,9 @@ class RequestForm(forms.Form):
         except EncodingNeeded:
             self.add_error("load_file", gettext("Save the file as UTF-8."))
         else:
-            self.data = self.data.copy()
-            self.data["load_week"] = text
+            data = self.data.copy()  # type: ignore[attr-defined]  # bound to a QueryDict
+            data["load_week"] = text
+            self.data = data
 
     def _terms(self, data: dict[str, Any]) -> dict[str, Any]:
         names = [name for name in (*self.TIMING, "justification", "data_residence", "region", "interruptible",
