@@ -86,7 +86,10 @@ def _check_planned(
     others = Allocation.objects.standing().filter(
         request=request, first_day__lte=last_day, last_day__gte=first_day
     )
-    held = sum(others.exclude(pk=without).values_list("cards", flat=True))
+    if without is not None:
+        others = others.exclude(pk=without)
+    cards_of: list[int] = list(others.values_list("cards", flat=True))
+    held = sum(cards_of)
     if not 1 <= cards <= plan.cards - held:
         raise InputError(
             "cards",

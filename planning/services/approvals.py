@@ -320,8 +320,11 @@ def _mandate(by: User, step: ApprovalStep, request: CapacityRequest, day: date) 
 
 def _check_study(plan: PlanChoice, policy: ApprovalPolicy) -> None:
     # Only its state is read: a study's plans are megabytes that no decision looks at.
-    studies = Study.objects.filter(pk=plan.study_id, status=StudyStatus.STALE)
-    if policy.block_stale_study and plan.study_id is not None and studies.exists():
+    if (
+        policy.block_stale_study
+        and plan.study_id is not None
+        and Study.objects.filter(pk=plan.study_id, status=StudyStatus.STALE).exists()
+    ):
         raise DomainError(
             msg(
                 "The study behind this plan is out of date. Return the request, so that it is run again."
