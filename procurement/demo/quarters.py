@@ -31,6 +31,7 @@ def begin(s: Stage) -> Story:
     yield s.office(BEGUN, 9)
     load_organisation(quarters_of(s))
     reviews.ensure_reviews()
+    review_work.invite_missing()
 
 
 def rates(s: Stage) -> Story:
@@ -53,6 +54,7 @@ def reviewed(s: Stage) -> Story:
             _plans(s, period.shift(-1))
         yield datetime.combine(period.start, time(0, 20), ZONE)
         reviews.ensure_reviews()
+        review_work.invite_missing()
         freeze_due_reviews()
 
 

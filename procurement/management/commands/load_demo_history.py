@@ -30,7 +30,7 @@ STORIES = (
     asking.refused, asking.returned, asking.waiting, asking.drafted,
 )  # fmt: skip
 # Older news was read in its time; what is left is told by the pages, and mailed to nobody.
-NEWS = timedelta(days=3)
+NEWS = timedelta(days=8)
 
 
 class Command(BaseCommand):
