@@ -197,7 +197,7 @@ def _afterwards(s: Stage, request: CapacityRequest, order_id: int, rma_id: int) 
         invoice_id=invoice.pk, by=s.he, paid_on=s.day(22), amount=invoice.gross.amount,
         reference="ICBC 20-88141",
     )  # fmt: skip
-    yield s.office(6, 10)
+    yield s.at(6, 12)  # by the clock, on whatever day of the week
     month_one.look_back(request_id=request.pk)
 
 
