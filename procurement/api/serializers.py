@@ -52,6 +52,7 @@ from procurement.models import (
 from procurement.models.quotes import LineKind, PriceBreak
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.awarded import order_old_rates, order_rows
+from procurement.selectors.delivery_risk import order_risk
 from procurement.selectors.draw_downs import commitments
 from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import LineProgress, line_progress
@@ -387,6 +388,9 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
     milestones = serializers.SerializerMethodField(
         help_text="Parts of the payment with amounts; with one order only, null in lists"
     )
+    delivery_risk = serializers.SerializerMethodField(
+        help_text="When it will come by what came before, and the days teams need it by; with one order only"
+    )
     old_rates = serializers.SerializerMethodField(
         help_text="Exchange rates it would use today that the rules call old; with one order only, null in lists"
     )
@@ -396,7 +400,7 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         fields = [
             *HEAD, "number", "award", "quote", "vendor", "vendor_name", "currency", "tax_mode", "revision",
             "issued_by", "issued_at", "expected_on", "promised_on", "lines", "totals",
-            "commitments", "milestones", "against_approved", "old_rates",
+            "commitments", "milestones", "against_approved", "old_rates", "delivery_risk",
         ]  # fmt: skip
 
     def _may_read(self, order: PurchaseOrder) -> bool:
@@ -428,6 +432,11 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         if not self._may_read(order):
             return None
         return totals(order.totals([row.line for row in self._progress(order)]))
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_delivery_risk(self, order: PurchaseOrder) -> dict[str, Any] | None:
+        risk = order_risk(order) if self.parent is None else None
+        return None if risk is None else risk.to_json()
 
     @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
     def get_commitments(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:

@@ -46,7 +46,9 @@ from procurement.models import (
     Vendor,
 )
 from procurement.selectors.assets import found_serials
+from procurement.selectors.comparable import comparables
 from procurement.selectors.comparison import compare
+from procurement.selectors.delivery_risk import quote_risks
 from procurement.selectors.levers import levers
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.thread import request_thread
@@ -391,6 +393,8 @@ class RfqComparison(APIView):
         hang, asked = ranking_sensitivity(found), levers(found)
         if not policies.can_read_prices(api_user(request), rfq):
             raise NotFound
+        normalised = comparables(found)
+        risks = quote_risks([row.quote for row in found.rows], rfq.lines.all())
         history = vendor_scores([row.quote.vendor for row in found.rows], api_user(request))
         return Response(
             {
@@ -414,6 +418,11 @@ class RfqComparison(APIView):
                         "notes": [note.render(gettext) for note in row.notes],
                         "vendor_history": history[row.quote.vendor_id].to_json(),
                         "levers": [one.to_json(gettext) for one in asked.get(row.quote.pk, [])],
+                        "comparable_net": s.money(normalised[row.quote.pk].net),
+                        "assumptions": [
+                            one.render(gettext) for one in normalised[row.quote.pk].assumptions
+                        ],
+                        "delivery_risk": risks[row.quote.pk].to_json(),
                     }
                     for row in found.rows
                 ],

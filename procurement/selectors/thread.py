@@ -26,6 +26,7 @@ from procurement.models import (
     Rma,
 )
 from procurement.models.assets import AssetKind
+from procurement.selectors.delivery_risk import risk_facts
 from procurement.selectors.progress import accepted_accelerators, line_progress
 from procurement.states import (
     GONE_RFQ,
@@ -129,7 +130,7 @@ def request_thread(request: CapacityRequest, user: User) -> Thread:
         _quotes(request, rfqs, opens),
         _award(rfqs, opens),
         _order(orders, opens),
-        _delivery(orders, deliveries, plan, opens),
+        _delivery(request, orders, deliveries, opens),
         _burn_in(deliveries, cards, accepted, plan, opens),
         _acceptance(deliveries, cards, accepted, plan, opens),
         _service(request, cards, accepted, plan),
@@ -301,7 +302,10 @@ def _order(orders: list[PurchaseOrder], opens: set[Any]) -> Stage:
 
 
 def _delivery(
-    orders: list[PurchaseOrder], deliveries: list[Delivery], plan: Any, opens: set[Any]
+    request: CapacityRequest,
+    orders: list[PurchaseOrder],
+    deliveries: list[Delivery],
+    opens: set[Any],
 ) -> Stage:
     stage = Stage("delivery", msg("Delivery"), links=_links(deliveries, opens))
     if not orders or any(order.status == OrderStatus.DRAFT for order in orders):
@@ -316,6 +320,7 @@ def _delivery(
         return stage
     stage.since = max((o.issued_at for o in orders if o.issued_at), default=None)
     stage.holders = [*{order.vendor.name for order in orders}, OPERATIONS]
+    stage.facts += risk_facts(request, orders)
     if due is None:
         stage.blocked_by = msg("Goods are on their way; no day is promised")
     elif due < timezone.localdate():

@@ -20,6 +20,7 @@ from procurement import policies
 from procurement.forms.orders import AmendForm
 from procurement.models import Milestone, OrderRevision, PurchaseOrder, Substitution
 from procurement.selectors.awarded import amendment_rows, order_old_rates, order_rows
+from procurement.selectors.delivery_risk import order_risk
 from procurement.selectors.draw_downs import commitments
 from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import line_progress, receipt_state
@@ -67,6 +68,7 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     amended = amendment_rows(proposed) if proposed is not None and may_read else []
     context: dict[str, Any] = {
         "order": order,
+        "risk": order_risk(order),
         "against": against,
         "old_rates": order_old_rates(order) if may_read else [],
         "amended": amended,

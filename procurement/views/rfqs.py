@@ -26,7 +26,9 @@ from procurement.award_documents import award_letters
 from procurement.forms.rfqs import AwardForm, RfqForm, SplitForm
 from procurement.models import Award, PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
+from procurement.selectors.comparable import comparables
 from procurement.selectors.comparison import COMPARED, Comparison, compare
+from procurement.selectors.delivery_risk import quote_risks
 from procurement.selectors.levers import Lever, levers, rounds
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.vendor_scores import vendor_scores
@@ -209,6 +211,8 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
     if not policies.can_read_prices(request.user, rfq):
         raise Http404
     comparison = compare(rfq)
+    normalised = comparables(comparison)
+    risks = quote_risks([row.quote for row in comparison.rows], rfq.lines.all())
     scores = vendor_scores([row.quote.vendor for row in comparison.rows], request.user)
     may_award = policies.can(request.user, "propose_award", rfq) and not rfq.awards.filter(
         status=AwardStatus.PROPOSED
@@ -237,6 +241,8 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
         "form": form,
         "old_rates": comparison.old_rates,
         "differences": [comparison.above(row) for row in comparison.rows],
+        "comparables": [normalised[row.quote.pk] for row in comparison.rows],
+        "risks": [risks[row.quote.pk] for row in comparison.rows],
         "histories": [scores[row.quote.vendor_id] for row in comparison.rows],
     }
     status = 422 if request.method == "POST" else 200
