@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 
 def _addresses(patterns: Sequence[Any], prefix: str) -> Iterator[str]:
-    """Every address below that takes no argument and can be read."""
+    """Every address below that takes no argument and that a person's log-in or key can read."""
     for pattern in patterns:
         address = f"{prefix}{pattern.pattern}"
         if isinstance(pattern, URLResolver):
@@ -23,7 +23,8 @@ def _addresses(patterns: Sequence[Any], prefix: str) -> Iterator[str]:
             view = getattr(pattern.callback, "view_class", None) or getattr(
                 pattern.callback, "cls", None
             )
-            if hasattr(view, "get") or "get" in getattr(pattern.callback, "actions", {}):
+            reads = hasattr(view, "get") or "get" in getattr(pattern.callback, "actions", {})
+            if reads and getattr(view, "for_people", True):
                 yield address
 
 

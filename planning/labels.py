@@ -80,6 +80,8 @@ def name_own_actions() -> None:
             "budget.spent": _("Spending posted"),
             "budget.overcommitted": _("Approved over budget"),
             "budget.closed": _("Quarter closed"),
+            "budget.revalued": _("Re-valued at new rates"),
+            "stage_prior.changed": _("Assumed probability changed"),
             "budget_change.proposed": _("Change proposed"),
             "budget_change.posted": _("Change posted"),
             "budget_change.declined": _("Change declined"),

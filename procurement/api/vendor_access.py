@@ -77,6 +77,7 @@ class KeyThrottle(SimpleRateThrottle):
 
 
 class VendorView(APIView):
+    for_people = False  # not in the index of the API: a vendor's key opens it, no person's log-in
     authentication_classes = [VendorKey]
     permission_classes = [HasKey]
     throttle_classes = [KeyThrottle]

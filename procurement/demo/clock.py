@@ -35,7 +35,7 @@ def standing_at(moment: datetime) -> Iterator[None]:
     """Everything that asks Django for the time is told `moment`, which is aware and not ahead."""
     kept = timezone.datetime  # type: ignore[attr-defined]
     _StandingStill.moment = moment
-    timezone.datetime = _StandingStill  # type: ignore[assignment]
+    timezone.datetime = _StandingStill  # type: ignore[assignment, attr-defined]
     try:
         yield
     finally:
