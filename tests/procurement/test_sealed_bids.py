@@ -6,15 +6,17 @@ from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
 from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.test import APIClient
 
 from core.errors import InvalidTransition, NotPermitted
 from core.models import AuditEntry
 from core.organisation import today
-from procurement.models import Quote, QuoteAttachment
+from procurement.forms.steps import BY_NAME
+from procurement.models import Quote, QuoteAttachment, QuoteImport, RfqInvitation
 from procurement.selectors.comparison import compare
-from procurement.services import rfqs
+from procurement.services import quote_imports, rfqs, vendor_access
 from procurement.services.policy import set_purchasing_policy
 from tests.procurement import builders as b
 
@@ -22,9 +24,18 @@ pytestmark = pytest.mark.django_db
 # Nowhere else in the data: unit price, net and gross of 8, in every way of writing them.
 TELLTALES = ("271828.18", "271,828.18", "271828,18", "2174625", "2,174,625", "2457327", "2,457,327")
 
+FILLERS = {
+    "kind": "csv",
+    "language": "en",
+    "action": "delete",
+    "format": "json",
+    "rest": "x",
+    "path": "x",
+}
+
 
 def addresses() -> list[str]:
-    """Every route without arguments or with an id, filled with the ids that exist here."""
+    """Every route, filled with the ids that exist here and with words where a word belongs."""
     found: list[str] = []
 
     def walk(patterns: list[object], prefix: str) -> None:
@@ -39,15 +50,17 @@ def addresses() -> list[str]:
     filled = set()
     for route in found:
         names = entry_names(route)
-        if not names:
-            filled.add(clean(route))
+        if {"noun", "action"} <= set(names):
+            filled |= {
+                clean(replace(replace(replace(route, "noun", noun), "action", action), "pk", "1"))
+                for noun, action in BY_NAME
+            }
             continue
-        if set(names) <= {"pk", "attachment", "rfq_id", "object_id"}:
-            for pk in ("1", "2") if "quote" in route else ("1",):
-                address = route
-                for name in names:
-                    address = replace(address, name, pk)
-                filled.add(clean(address))
+        for pk in ("1", "2") if "quote" in route else ("1",):
+            address = route
+            for name in names:
+                address = replace(address, name, FILLERS.get(name, pk))
+            filled.add(clean(address))
     return sorted(filled)
 
 
@@ -74,6 +87,20 @@ def sealed():
     paper = SimpleUploadedFile("quote.txt", b"H100: 271828.18 CNY each")
     b.quote(s, rfq, price="271828.18", files=[paper])
     b.quote(s, rfq, s.rival, "38271.828")
+    # A table that waits in its preview, and a bid that a vendor sent itself with its key.
+    head = "description,quantity,unit_price,rfq_line,accelerators_per_item,currency,valid_until"
+    rows = "H100,8,271828.18,1,1,CNY,2099-12-31\nH100,8,271828.1818181,1,1,,\n"
+    quote_imports.start_import(
+        rfq_id=rfq.pk, vendor_id=s.vendor.pk, by=s.procurement,
+        upload=SimpleUploadedFile("quote.csv", f"{head}\n{rows}".encode()),
+    )  # fmt: skip
+    third = b.vendor(s, "Third Vendor", "CNY")
+    RfqInvitation.objects.create(rfq=rfq, vendor=third)
+    key = vendor_access.issue_token(rfq_id=rfq.pk, vendor_id=third.pk, by=s.procurement)
+    vendor_access.submit_quote(
+        token=vendor_access.token_of(key), currency="CNY", valid_until=today() + timedelta(days=60),
+        lead_time_days=30, lines=[b.line("271828.18")], warranty=b.WARRANTY,
+    )  # fmt: skip
     return s, rfq
 
 
@@ -93,7 +120,8 @@ def read_everything(s) -> tuple[int, list[tuple[str, str, str]]]:
     )
     for name in people:
         person = getattr(s, name)
-        client = APIClient()
+        # What goes wrong tells no price either: the page of an error is read like any other.
+        client = APIClient(raise_request_exception=False)
         client.force_login(person)
         for address in places:
             if "logout" in address or "/healthz" in address or "/readyz" in address:
@@ -127,6 +155,49 @@ def test_no_route_tells_a_price_before_the_opening(sealed):
     assert answers > 200  # the walk reached pages, not only refusals
 
 
+@pytest.mark.slow
+def test_no_answer_to_a_step_or_a_wrong_body_tells_a_price(sealed):
+    """Everything that can be sent, by those who are closest; each attempt is undone."""
+    s, rfq = sealed
+    b.pass_deadline(rfq)
+    rfqs.close_rfq(rfq_id=rfq.pk, by=None)
+    # The steps that open the bids show prices rightly once they succeed.
+    rightly = ("/rfq/1/open/", "/rfqs/1/open/")
+    body = {
+        "reason": "Because it is so, at length",
+        "quote": 1,
+        "vendor": 1,
+        "lines": "x",
+        "version": 99,
+    }
+    leaks, reached = [], 0
+    for name in ("procurement", "cto", "superuser"):
+        client = APIClient(raise_request_exception=False)
+        client.force_login(getattr(s, name))
+        for address in addresses():
+            if "/procurement/" not in address or address.endswith(rightly):
+                continue
+            for sent in (body, {}):
+                with transaction.atomic():
+                    answer = client.post(
+                        address, sent, format="json" if "/api/" in address else None
+                    )
+                    text = (
+                        b"".join(answer.streaming_content) if answer.streaming else answer.content
+                    ).decode(errors="replace")
+                    transaction.set_rollback(True)
+                reached += answer.status_code not in (404, 405)
+                leaks += [(name, address, tell) for tell in TELLTALES if tell in text]
+    assert leaks == []
+    assert reached > 100
+
+
+def test_the_dry_run_of_a_sealed_table_keeps_no_price(sealed):
+    row = QuoteImport.objects.get()
+    assert row.report["counts"] == {"add": 1, "refused": 1}
+    assert "271828" not in str(row.report)
+
+
 def test_the_walk_would_find_a_leak(sealed, client):
     """The negative control: once opened, the same eyes find the price."""
     s, rfq = sealed
@@ -156,7 +227,7 @@ def test_files_comparison_trail_and_errors_keep_the_seal(sealed, client):
         assert not any(tell in f"{entry.data} {entry.reason}" for tell in TELLTALES)
     client.force_login(s.procurement)
     page = client.get(f"/procurement/rfqs/{rfq.pk}/").text
-    assert "2 received. Prices are sealed" in page
+    assert "3 received. Prices are sealed" in page
 
 
 def test_a_cancelled_rfq_stays_sealed(sealed, client):
@@ -188,7 +259,7 @@ def test_a_late_quote_is_kept_and_not_scored(sealed):
     b.pass_deadline(rfq)
     late = b.quote(s, rfq, price="1", valid_until=today() + timedelta(days=9))
     assert late.status == "late"
-    assert Quote.objects.filter(status="submitted").count() == 2
+    assert Quote.objects.filter(status="submitted").count() == 3
 
 
 def test_the_policy_can_demand_the_seal():
