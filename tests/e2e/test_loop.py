@@ -13,7 +13,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Error, Page, expect
 from pypdf import PdfReader
 
 from planning.management.commands.load_demo import PASSWORD
@@ -90,7 +90,11 @@ class Person:
     def until(self, path: str, selector: str, text: str, seconds: int = 120) -> None:
         """Open `path` again and again until `selector` says `text`."""
         for _ in range(seconds):
-            self.go(path)
+            try:
+                self.go(path)
+            except Error as error:  # the page went on by itself: its documents were drawn just now
+                if "interrupted by another navigation" not in str(error):
+                    raise
             found = self.page.locator(selector)
             if found.count() and text in found.first.inner_text():
                 return
