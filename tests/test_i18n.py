@@ -64,3 +64,10 @@ def test_one_idea_has_one_chinese_term():
         if word in text
     ]
     assert wrong == []
+
+
+def test_words_of_yes_and_no_are_parted_by_the_comma_that_the_filter_reads():
+    """`yesno` splits at ASCII commas only; at others it prints the value itself, "None" among them."""
+    for entry in polib.pofile(str(CATALOGUE)):
+        if entry.msgid.startswith("Yes,No"):
+            assert entry.msgstr.count(",") == entry.msgid.count(","), entry.msgid

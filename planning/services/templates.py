@@ -11,7 +11,7 @@ from core.audit import record
 from core.errors import InputError, InvalidTransition, NotPermitted
 from core.messages import msg
 from core.models import User
-from core.organisation import today
+from core.organisation import local_day, today
 from planning import policies
 from planning.models.requests import CapacityRequest, Origin
 from planning.models.templates import RequestTemplate
@@ -38,7 +38,7 @@ def save_template(*, request_id: int, name: str, by: User) -> RequestTemplate:
             limit=120,
         )  # fmt: skip
     revision = request.current
-    made_on = timezone.localtime(revision.created_at).date()
+    made_on = local_day(revision.created_at)
     try:
         with transaction.atomic():
             template = RequestTemplate.objects.create(
