@@ -347,8 +347,8 @@ def test_from_need_to_accepted_cards_to_the_review(browser, product, tmp_path):
     zhao.go(rma)
     zhao.step("file")
     texts = review(he)
-    # the demo's own eight cards, one of them returned, arrived in this quarter or in the one before
-    assert re.search(r"(?<!\d)(7of8|14of16)(?!\d)", texts["en"]), texts["en"][:2000]
+    # the demo's own eight cards, one of them returned as well, arrived in this quarter or in the one before
+    assert re.search(r"7of81openRMA|14of162openRMAs", texts["en"]), texts["en"][:4000]
     for language in ("en", "zh"):
         for figure in (
             "1,800,000.00CNY",
