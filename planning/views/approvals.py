@@ -48,14 +48,14 @@ from planning.waiting import decisions
 @require_safe
 def approval_list(request: SignedInRequest) -> HttpResponse:
     """What waits for this person's decision, with what it would do to the budget and what changed since last time."""
-    items = inbox(request.user)
+    items, current = inbox(request.user), organisation()
     chosen = [item.step.revision.plan for item in items]
-    found, basis = effects(chosen, quarter_at()), bases(chosen)
+    found, basis = effects(chosen, quarter_at(org=current)), bases(chosen)
     rows = [
         {"item": item, "effect": found[plan.pk], "basis": basis.get(plan.pk)}
         for item, plan in zip(items, chosen, strict=True)
     ]
-    standing_in = Delegation.objects.active_on(today()).filter(delegate=request.user)
+    standing_in = Delegation.objects.active_on(today(current)).filter(delegate=request.user)
     context = {
         "rows": rows,
         "others": decisions(request.user),

@@ -342,7 +342,7 @@ def test_the_list_is_filtered_by_its_address(w, login):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("request-list", 15), ("budget-list", 15), ("approval-list", 29),
+        ("request-list", 15), ("budget-list", 15), ("approval-list", 28),
         ("api-requests", 15), ("api-budgets", 15), ("api-approvals", 25),
     ],
 )  # fmt: skip
