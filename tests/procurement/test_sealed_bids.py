@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import transaction
+from django.core.management.color import no_style
+from django.db import connection, transaction
 from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.test import APIClient
 
@@ -81,7 +83,23 @@ def clean(route: str) -> str:
 
 
 @pytest.fixture
-def sealed():
+def numbered_from_one(db):
+    """The walk fills 1 into addresses. PostgreSQL does not wind its sequences back with the test before."""
+    if connection.vendor != "postgresql":
+        return
+    with connection.cursor() as cursor:
+        columns = [
+            column
+            for model in apps.get_app_config("procurement").get_models()
+            if not model._base_manager.exists()
+            for column in connection.introspection.get_sequences(cursor, model._meta.db_table)
+        ]
+        for statement in connection.ops.sequence_reset_by_name_sql(no_style(), columns):
+            cursor.execute(statement)
+
+
+@pytest.fixture
+def sealed(numbered_from_one):
     s = b.shop()
     rfq = b.rfq(s, sealed=True)
     paper = SimpleUploadedFile("quote.txt", b"H100: 271828.18 CNY each")
@@ -189,7 +207,7 @@ def test_no_answer_to_a_step_or_a_wrong_body_tells_a_price(sealed):
                 reached += answer.status_code not in (404, 405)
                 leaks += [(name, address, tell) for tell in TELLTALES if tell in text]
     assert leaks == []
-    assert reached > 50  # on PostgreSQL 70: numbers of rows move on from test to test
+    assert reached > 100
 
 
 def test_the_dry_run_of_a_sealed_table_keeps_no_price(sealed):
