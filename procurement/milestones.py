@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum
 from typing import Any
@@ -48,6 +48,11 @@ class Term:
             "days": self.days,
             "label": self.label,
         }
+
+
+def numbered(terms: Iterable[Term]) -> list[dict[str, Any]]:
+    """Columns of the rows that keep `terms`, on a quote or on an order, in their order from 1."""
+    return [{"position": number, **asdict(term)} for number, term in enumerate(terms, 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from core.audit import record
-from core.files import store_bytes
 from core.jobs import submit
 from core.models import LANGUAGE_CHOICES, StoredFile, User
 from core.transitions import lock
 from procurement.models import Award, AwardDocument
 from procurement.models.awards import DocumentKind
+from procurement.services.drawn import keep
 from procurement.states import QuoteStatus
 
 RENDER_TASK = "procurement.tasks.render_award_document"
@@ -43,12 +42,7 @@ def request_documents(award: Award, *, by: User) -> list[AwardDocument]:
 def attach_document(*, document_id: int, content: bytes, name: str) -> StoredFile:
     """Keep a drawn document. The first one stays: drawing it again changes nothing."""
     row = lock(AwardDocument.objects.select_related("award"), document_id)
-    if row.file is not None:
-        return row.file
-    row.file = store_bytes(content, name=name, content_type="application/pdf")
-    row.save(update_fields=["file"])
-    record(
-        "award.document_made", on=row.award, by=None, kind=row.kind, language=row.language,
-        quote=row.quote_id, sha256=row.file.sha256,
+    return keep(
+        row, content, name=name, action="award.document_made", on=row.award, kind=row.kind,
+        quote=row.quote_id,
     )  # fmt: skip
-    return row.file

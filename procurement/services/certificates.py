@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from core.audit import record
 from core.errors import InputError, InvalidTransition
-from core.files import store_bytes
 from core.jobs import submit
 from core.messages import msg
 from core.models import LANGUAGE_CHOICES, StoredFile, User
 from core.transitions import lock
 from procurement.models import Acceptance, AcceptanceCertificate
+from procurement.services.drawn import keep
 from procurement.states import AcceptanceStatus
 
 RENDER_TASK = "procurement.tasks.render_acceptance_certificate"
@@ -56,12 +55,4 @@ def request_certificate(
 def attach_certificate(*, certificate_id: int, content: bytes, name: str) -> StoredFile:
     """Keep a drawn certificate. The first one stays: drawing it again changes nothing."""
     row = lock(AcceptanceCertificate.objects.select_related("acceptance"), certificate_id)
-    if row.file is not None:
-        return row.file
-    row.file = store_bytes(content, name=name, content_type="application/pdf")
-    row.save(update_fields=["file"])
-    record(
-        "acceptance.certificate_made", on=row.acceptance, by=None, language=row.language,
-        sha256=row.file.sha256,
-    )  # fmt: skip
-    return row.file
+    return keep(row, content, name=name, action="acceptance.certificate_made", on=row.acceptance)

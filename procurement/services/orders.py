@@ -24,7 +24,7 @@ from planning.services.requests import start_sourcing
 from planning.services.spending import commit, release_commitment
 from planning.states import RequestStatus
 from procurement.evidence.policy import default_policy
-from procurement.milestones import Term, check_terms
+from procurement.milestones import Term, check_terms, numbered
 from procurement.models import (
     Award,
     Milestone,
@@ -74,17 +74,7 @@ def draft_orders(award: Award, *, by: User) -> list[PurchaseOrder]:
 def set_milestones(order: PurchaseOrder, terms: Iterable[Term]) -> None:
     """The order is paid by these terms from now on; by accepted quantity where there are none."""
     order.milestones.all().delete()
-    Milestone.objects.bulk_create(
-        Milestone(
-            order=order,
-            position=number,
-            event=term.event,
-            percent=term.percent,
-            days=term.days,
-            label=term.label,
-        )
-        for number, term in enumerate(terms, 1)
-    )
+    Milestone.objects.bulk_create(Milestone(order=order, **columns) for columns in numbered(terms))
 
 
 def terms_of(order: PurchaseOrder) -> list[dict[str, Any]]:

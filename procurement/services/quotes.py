@@ -19,7 +19,7 @@ from core.files import store_upload
 from core.messages import msg
 from core.models import StoredFile, User
 from core.money import CURRENCIES, minor_digits
-from procurement.milestones import Term, check_terms
+from procurement.milestones import Term, check_terms, numbered
 from procurement.models import (
     PriceBreak,
     Quote,
@@ -222,15 +222,7 @@ def _add_warranty(quote: Quote, given: Mapping[str, Any]) -> None:
 
 def _add_payments(quote: Quote, terms: Iterable[Term]) -> None:
     QuotePayment.objects.bulk_create(
-        QuotePayment(
-            quote=quote,
-            position=number,
-            event=term.event,
-            percent=term.percent,
-            days=term.days,
-            label=term.label,
-        )
-        for number, term in enumerate(terms, 1)
+        QuotePayment(quote=quote, **columns) for columns in numbered(terms)
     )
 
 
