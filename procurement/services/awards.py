@@ -15,7 +15,7 @@ from core.models import User
 from planning.states import RequestStatus
 from procurement.models import Award, AwardLine, PurchasingPolicy, QuoteLine, Rfq
 from procurement.selectors.award_record import record_hash, record_of
-from procurement.selectors.awarded import award_rows
+from procurement.selectors.awarded import award_rows, parts_of
 from procurement.selectors.comparison import compare
 from procurement.services.agreement import hold_to_approval
 from procurement.services.award_documents import request_documents
@@ -29,6 +29,7 @@ from procurement.services.quotes import (
     require_valid,
 )
 from procurement.states import AwardStatus, QuoteStatus, RfqStatus
+from procurement.totals import price_at
 
 
 @transaction.atomic
@@ -82,7 +83,7 @@ def propose_award(
     record(
         "award.proposed", on=award, by=by, reason=text, rfq=rfq.number,
         vendors=sorted({quote.vendor.name for quote in quotes.values()}),
-        totals={quote.vendor.name: str(quote.totals().gross) for quote in quotes.values()},
+        totals={part.vendor: str(part.totals.gross) for part in parts_of(award)},
     )  # fmt: skip
     return award
 
@@ -128,10 +129,31 @@ def _chosen(
                 value=amount,
                 limit=line.quantity,
             )
+        _require_price(line, amount, number)
         chosen[pk] = amount
     if not chosen:
         raise InputError("lines", msg("Choose a quote, or lines of quotes"), value=0, limit=1)
     return [(by_id[pk], amount) for pk, amount in chosen.items()]
+
+
+def _require_price(line: QuoteLine, amount: Decimal, number: int) -> None:
+    """So few of the line have a price. Raises InputError naming the line as it was given."""
+    steps = [step.step for step in line.breaks.all()]
+    try:
+        if steps:
+            price_at(amount, steps)
+    except InputError as error:
+        raise InputError(
+            "quantity",
+            msg(
+                "Line %(line)s: %(value)s are awarded; the vendor's prices start at %(limit)s",
+                line=number,
+                value=str(amount),
+                limit=str(error.limit),
+            ),
+            value=amount,
+            limit=error.limit,
+        ) from error
 
 
 def _check_cover(rfq: Rfq, chosen: Sequence[tuple[QuoteLine, Decimal]]) -> None:

@@ -78,6 +78,31 @@ def test_a_price_break_counts_at_the_quantity_that_is_awarded(s):
     assert award.orders.get(vendor=s.vendor).lines.get().unit_price == 260000
 
 
+def test_a_split_below_the_first_price_break_is_refused_by_its_line(s, client):
+    rfq = b.rfq(s)
+    steps = [{"from_quantity": 5, "to_quantity": None, "unit_price": "250000"}]
+    ours = b.quote(s, rfq, lines=[b.line(None, breaks=steps)]).lines.get()
+    theirs = b.quote(s, rfq, s.rival, "36000").lines.get()
+    rfqs.close_rfq(rfq_id=rfq.pk, by=s.procurement, reason="in")
+    with pytest.raises(InputError, match=r"Line 2: 4 .* start at 5") as refused:
+        split(s, rfq, (theirs, "4"), (ours, "4"))
+    assert (refused.value.field, refused.value.value, refused.value.limit) == ("quantity", 4, 5)
+    assert not Award.objects.exists()
+    client.force_login(s.procurement)
+    assert client.get(rfq.get_absolute_url()).status_code == 200
+    split(s, rfq, (theirs, "3"), (ours, "5"))
+    assert client.get(rfq.get_absolute_url()).status_code == 200
+
+
+def test_the_trail_of_a_split_award_names_what_is_bought_not_what_was_quoted(s):
+    rfq, ours, theirs = two(s)
+    split(s, rfq, (ours, "5"), (theirs, "3"))
+    assert AuditEntry.objects.get(action="award.proposed").data["totals"] == {
+        "Hengda Integrators": "1,412,500.00 CNY",
+        "Northwind Systems": "122,040.00 USD",
+    }
+
+
 def test_an_award_to_none_closes_the_rfq_and_frees_the_request(s):
     asked = b.request(s)
     rfq = b.rfq(s, asked)
