@@ -38,12 +38,28 @@ class Effect:
 
     @property
     def tone(self) -> str:
-        """bad: late as promised or likely; warn: late in one of ten; empty: nothing is known but the promise."""
-        if self.as_promised > 0 or (self.likely or 0) > 0:
+        """bad: likely late, or promised late where no more is known; warn: late in one of ten, or only by the promise;
+        good: in time; empty: nothing is known but a promise in time."""
+        if self.likely is None:
+            return "bad" if self.as_promised > 0 else ""
+        if self.likely > 0:
             return "bad"
-        if self.cautious is None:
-            return ""
-        return "warn" if self.cautious > 0 else "good"
+        return "warn" if (self.cautious or 0) > 0 or self.as_promised > 0 else "good"
+
+    @property
+    def told(self) -> Message:
+        """How late it comes, in words: what is likely before what was promised."""
+        if self.likely is None:
+            if self.as_promised > 0:
+                return msg("promised %(n)s days late", n=self.as_promised)
+            return msg("in time as promised")
+        if self.likely > 0:
+            return msg("likely %(n)s days late", n=self.likely)
+        if self.cautious is not None and self.cautious > 0:
+            return msg("one in ten is %(n)s days late or more", n=self.cautious)
+        if self.as_promised > 0:
+            return msg("promised %(n)s days late, likely in time", n=self.as_promised)
+        return msg("in time")
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -210,20 +226,12 @@ def risk_facts(request: CapacityRequest, orders: Iterable[PurchaseOrder]) -> lis
                     order=str(order), day=found.likely.isoformat(), last=found.cautious.isoformat(),
                     due=found.due.isoformat(), n=found.slips.points)
             )  # fmt: skip
-        for effect in risk.effects:
-            late = effect.as_promised if effect.as_promised > 0 else effect.likely or 0
-            if effect.request.pk != request.pk:
-                continue
-            if late > 0:
-                facts.append(
-                    msg("At risk: it is needed by %(day)s and will likely come %(n)s days later",
-                        day=effect.need_by.isoformat(), n=late)
-                )  # fmt: skip
-            elif (effect.cautious or 0) > 0:
-                facts.append(
-                    msg("At risk: it is needed by %(day)s; in one of ten cases it comes %(n)s days later or more",
-                        day=effect.need_by.isoformat(), n=effect.cautious or 0)
-                )  # fmt: skip
+        facts += [
+            msg("At risk: it is needed by %(day)s, %(told)s",
+                day=effect.need_by.isoformat(), told=effect.told)
+            for effect in risk.effects
+            if effect.request.pk == request.pk and effect.tone in ("bad", "warn")
+        ]  # fmt: skip
     return facts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.urls import reverse
@@ -13,6 +13,7 @@ from procurement.models import Delivery, PurchaseOrder, ReceiptLine
 from procurement.selectors.delivery_risk import (
     PROMISED,
     QUOTED,
+    Effect,
     order_risk,
     quote_risks,
     slip_history,
@@ -137,7 +138,38 @@ def test_it_is_shown_before_the_slip_on_comparison_order_thread_and_api(s, clien
     assert shown["effects"][0]["late_days_likely"] == 3
     client.force_login(s.requester)  # who asked for it sees it coming too
     page = client.get(reverse("request-thread", args=[request.pk])).text
-    assert "will likely come 3 days later" in page
+    assert "likely 3 days late" in page
+
+
+@pytest.mark.parametrize(
+    ("days", "told", "tone"),
+    [
+        ((3, 40, 90), "likely 40 days late", "bad"),
+        ((3, None, None), "promised 3 days late", "bad"),
+        ((1, None, None), "promised 1 day late", "bad"),
+        ((3, -5, 12), "one in ten is 12 days late or more", "warn"),
+        ((3, -9, -5), "promised 3 days late, likely in time", "warn"),
+        ((-3, None, None), "in time as promised", ""),
+        ((-3, -2, -1), "in time", "good"),
+    ],
+)
+def test_what_is_likely_is_told_before_what_was_promised(days, told, tone):
+    effect = Effect(None, date(2027, 1, 1), *days)
+    assert (str(effect.told), effect.tone) == (told, tone)
+
+
+def test_page_and_thread_tell_the_likely_days_of_an_order_that_is_promised_late(s, client):
+    history(s, slips=(37,) * 5)
+    order = b.issued(s)
+    request = order.lines.get().request
+    PurchaseOrder.objects.filter(pk=order.pk).update(
+        expected_on=request.current.need_by + timedelta(days=3)
+    )
+    client.force_login(s.procurement)
+    for address in (order.get_absolute_url(), reverse("request-thread", args=[request.pk])):
+        page = client.get(address).text
+        assert "likely 40 days late" in page
+        assert "promised 3 days late" not in page
 
 
 def test_the_comparison_asks_the_same_for_few_and_many_quotes(s):
