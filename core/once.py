@@ -2,15 +2,16 @@
 
 `{% csrf_token %}` of this project (core/templatetags/ui.py) gives every form a one-time token. The middleware keeps it
 as a unique key in the same transaction as what the form makes: of eight sendings at once one does the work, the others
-wait for its commit and are led where it led. A refused form keeps no key: it can be mended and sent again. What was
-typed counts too, so a form that was changed after going back in the browser is a new one.
+wait for its commit and are led where it led. A refused form keeps no key, whether it is shown again or told of on
+another page: it can be mended and sent again. What was typed counts too, so a form that was changed after going back in
+the browser is a new one. Only views of the product are guarded: those of log-in and of support have rules of their own
+(asking for the password again), and what is typed there is nobody's to keep, not even as a digest.
 
 The API has the same by the header Idempotency-Key (core/drf.py), in the same table.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -20,6 +21,7 @@ from django.contrib import messages
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 
@@ -27,6 +29,7 @@ from core.middleware import DomainErrorMiddleware
 from core.models import IdempotencyKey, User
 
 FIELD = "once"
+OURS = ("core.", "catalog.", "planning.", "procurement.", "config.")  # modules of views
 TOKEN = re.compile(r"[A-Za-z0-9_-]{20,40}")
 KEEP = timedelta(days=30)
 View = Callable[..., HttpResponse]
@@ -72,6 +75,7 @@ class OnceMiddleware:
         if (
             request.method != "POST"
             or getattr(view, "is_repeatable", False)
+            or not view.__module__.startswith(OURS)
             or request.headers.get("HX-Request") == "true"
             or request.path.startswith("/api/")
             or not isinstance(user, User)
@@ -100,7 +104,8 @@ class OnceMiddleware:
                 return HttpResponseRedirect(kept.get("location", "/"))
             response = work()
             # A choice kept in a cookie (language, colours) must be answered anew each time.
-            if response.status_code in (302, 303) and not response.cookies:
+            done = response.status_code in (302, 303) and not response.cookies
+            if done and not _told_a_refusal(request):
                 row.status = response.status_code
                 row.response = {"location": response["Location"]}
                 row.save(update_fields=["status", "response"])
@@ -109,8 +114,16 @@ class OnceMiddleware:
         return response
 
 
+def _told_a_refusal(request: HttpRequest) -> bool:
+    """Whether the view said an error, to be read on the page that it leads to."""
+    queued = messages.get_messages(
+        request
+    )._queued_messages  # reading them otherwise would use them up
+    return any(message.level >= messages.ERROR for message in queued)
+
+
 def _digest(request: HttpRequest) -> str:
-    """SHA-256 of the address and of what was typed and attached."""
+    """Keyed digest of the address and of what was typed and attached."""
     typed = [
         (name, values)
         for name, values in sorted(request.POST.lists())
@@ -120,8 +133,9 @@ def _digest(request: HttpRequest) -> str:
 
 
 def content_digest(text: str, files: MultiValueDict[str, Any]) -> str:
-    """SHA-256 of `text` and of each file's name and content. Leaves the files at their beginning."""
-    digest = hashlib.sha256(text.encode())
+    """Digest of `text` and of each file's name and content, under the installation's secret: what was typed cannot be
+    guessed from it. Leaves the files at their beginning."""
+    digest = salted_hmac("core.once", text, algorithm="sha256")
     for name, uploads in sorted(files.lists()):
         for upload in uploads:
             digest.update(repr((name, upload.name, upload.size)).encode())

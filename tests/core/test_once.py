@@ -14,10 +14,11 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.datastructures import MultiValueDict
 from drf_spectacular.generators import SchemaGenerator
 
 from core.models import AuditEntry, IdempotencyKey
-from core.once import KEEP, forget_old
+from core.once import KEEP, content_digest, forget_old
 from core.organisation import today
 from planning.models import CapacityRequest
 from tests.planning import builders
@@ -102,6 +103,49 @@ def test_a_refusal_is_still_a_page_and_recorded(w, client):
     assert answer.status_code == 403
     assert AuditEntry.objects.filter(action="permission.denied").exists()
     assert IdempotencyKey.objects.count() == before
+
+
+def test_a_refusal_told_on_the_next_page_keeps_no_key(w):
+    """The first answer may be lost to a double click: the second must not say that the form was taken."""
+    client = signed_in(w.lead)
+    step = builders.in_review(w).current.steps.get()
+    body = {"decision": "reject", "reason": "", "seen_hash": step.content_hash, "once": "z" * 22}
+    for _ in range(2):
+        answer = client.post(reverse("approval-decide", args=[step.pk]), body, follow=True)
+        assert "taken once" not in answer.content.decode()
+    assert not IdempotencyKey.objects.exists()
+    body |= {"reason": "Too large for what it does."}
+    client.post(reverse("approval-decide", args=[step.pk]), body)
+    step.refresh_from_db()
+    assert step.votes.count() == 1
+
+
+def test_views_of_log_in_keep_their_own_rules_and_nothing_that_was_typed(w):
+    client = signed_in(w.lead)
+    again = client.post("/accounts/2fa/recovery-codes/generate/", {"once": "r" * 22})
+    assert again.status_code == 302
+    assert "reauthenticate" in again["Location"]
+    w.lead.set_password("an old pass phrase 1")
+    w.lead.save()
+    client.force_login(w.lead)
+    changed = client.post(
+        "/accounts/password/change/",
+        {
+            "oldpassword": "an old pass phrase 1", "password1": "a new pass phrase 2",
+            "password2": "a new pass phrase 2", "once": "p" * 22,
+        },
+    )  # fmt: skip
+    assert changed.status_code == 302
+    w.lead.refresh_from_db()
+    assert w.lead.check_password("a new pass phrase 2")
+    assert not IdempotencyKey.objects.exists()
+
+
+def test_a_digest_tells_nothing_without_the_secret(settings):
+    before = content_digest("typed", MultiValueDict())
+    assert before == content_digest("typed", MultiValueDict())
+    settings.SECRET_KEY = "another secret of this installation, long enough"
+    assert before != content_digest("typed", MultiValueDict())
 
 
 def test_a_choice_kept_in_a_cookie_is_answered_each_time(client):
