@@ -80,8 +80,8 @@ def commit(
             value=amount.amount,
         )
     parts = [(budgets[rows[0].pk], amount)]
-    if due.amount < 0 and len(ordered) > 1:
-        # Less of a term: each quarter gives back its share of what still stands in it.
+    if due.amount < 0:
+        # Less of an order: each quarter gives back its share of what still stands in it.
         keys = sorted(ordered)
         parts = list(zip((budgets[pk] for pk in keys), split(amount, [ordered[pk] for pk in keys]),
                          strict=True))  # fmt: skip
