@@ -116,9 +116,8 @@ class OnceMiddleware:
 
 def _told_a_refusal(request: HttpRequest) -> bool:
     """Whether the view said an error, to be read on the page that it leads to."""
-    queued = messages.get_messages(
-        request
-    )._queued_messages  # reading them otherwise would use them up
+    # Reading the messages in the public way would use them up before the page shows them.
+    queued = getattr(messages.get_messages(request), "_queued_messages", [])
     return any(message.level >= messages.ERROR for message in queued)
 
 
