@@ -45,6 +45,11 @@ class Balance:
         """What would be left if everything asked for were approved. Below zero: more was asked than there is."""
         return self.available - self.reserved
 
+    def behind(self, bound: Decimal) -> Decimal:
+        """The money that stands behind `bound`, a part of what is approved or ordered: less than it, or none, where a
+        quarter was bound ahead of its allotment. What is bound besides keeps its own first."""
+        return min(bound, max(self.available + bound, ZERO))
+
     def share(self, bucket: str) -> float | None:
         """Part of the allotment, 0 to 1 and above; None without an allotment."""
         if self.allotted <= 0:

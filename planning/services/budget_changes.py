@@ -113,8 +113,8 @@ def carry_order(
     reason: str,
     by: User,
 ) -> BudgetChange:
-    """Propose to carry `amount` of an order to a budget of another quarter, with its money: both are free afterwards of
-    as much as before."""
+    """Propose to carry `amount` of an order to a budget of another quarter, with the money behind it: both are free
+    afterwards of as much as before, unless it was bound ahead of any money."""
     require_keeper(by)
     budgets = lock_budgets([giver_id, receiver_id])
     giver, receiver = budgets[giver_id], budgets[receiver_id]
@@ -212,8 +212,9 @@ def _post_carried(change: BudgetChange, giver: Budget, receiver: Budget, *, by: 
                 standing=str(Money(standing, giver.currency)), order=change.carries,
                 budget=str(giver))
         )  # fmt: skip
-    for bucket in (Bucket.COMMITTED, Bucket.ALLOTTED):
-        for budget, amount in ((giver, -change.amount), (receiver, change.amount)):
+    money = balance(giver).behind(change.amount)
+    for bucket, part in ((Bucket.COMMITTED, change.amount), (Bucket.ALLOTTED, money)):
+        for budget, amount in ((giver, -part), (receiver, part)) if part else ():
             post(
                 budget=budget, kind=EntryKind.CARRIED, bucket=bucket, amount=amount,
                 source=change.source, request=request, by=by, reason=change.reason,
@@ -361,7 +362,8 @@ def _carry(
 
 @transaction.atomic
 def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Budget:
-    """Close a quarter: what is asked for, approved or ordered is carried to the next with its money; the rest lapses.
+    """Close a quarter: what is asked for, approved or ordered is carried to the next with the money behind it; the rest
+    lapses. What was bound ahead of any money takes none along.
 
     `carry_unused` is finance's word where the policy leaves it to them. Raises NotPermitted, InvalidTransition, or
     DomainError while the quarter still runs, currencies differ or the policy lets unused money lapse.
@@ -392,7 +394,7 @@ def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Bud
             msg("The rules let unused money lapse when a quarter is closed: it is not carried over")
         )
     source = f"close:{budget.pk}"
-    funds = Decimal(0)
+    before, bound = balance(budget), Decimal(0)
     for request in CapacityRequest.objects.filter(ledger__budget=budget).distinct().order_by("pk"):
         for bucket in (Bucket.RESERVED, Bucket.APPROVED, Bucket.COMMITTED):
             standing = held(request, bucket).get(budget.pk)
@@ -400,9 +402,10 @@ def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Bud
                 continue
             _carry(budget, heir, request, bucket, standing, source=source, by=by)
             if bucket != Bucket.RESERVED:
-                funds += standing
+                bound += standing
+    funds = before.behind(bound)
     if carry_unused or rule == CarryOver.CARRY:
-        funds += max(balance(budget).available - funds, Decimal(0))
+        funds += max(before.available, Decimal(0))
     if funds:
         for home, amount in ((budget, -funds), (heir, funds)):
             post(budget=home, kind=EntryKind.CARRIED, bucket=Bucket.ALLOTTED, amount=amount,

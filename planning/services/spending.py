@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
@@ -94,6 +97,7 @@ def commit(
             continue
         due, rate = in_currency(part, budget.currency)
         rest = max(due.amount, Decimal(0))
+        carried: dict[str, list[_Used]] = defaultdict(list)
         # Its own reservation, and with the first part what stands in quarters that the term does not touch (any more).
         homes = [
             pk
@@ -103,7 +107,7 @@ def commit(
         for budget_id in homes:
             if rest <= 0:
                 break
-            rest -= _use_up(
+            used = _use_up(
                 request,
                 budgets[budget_id],
                 budget,
@@ -113,6 +117,10 @@ def commit(
                 revision=revision,
                 by=by,
             )
+            rest -= used.used
+            if used.money:
+                carried[used.money.currency].append(used)
+        _carry_in(request, budget, carried, source=source, revision=revision, by=by)
         found = balance(budget)
         # What was firmly reserved was granted; only an order above it needs money that is still free.
         if rest > 0 and due.amount > found.available:
@@ -137,6 +145,15 @@ def commit(
     return entries[0]
 
 
+@dataclass(frozen=True, slots=True)
+class _Used:
+    """What was taken of a firm reservation."""
+
+    used: Decimal  # in the target's currency
+    money: Money | None  # that went along from another budget, in its currency
+    rate: ExchangeRate
+
+
 def _use_up(
     request: CapacityRequest,
     home: Budget,
@@ -147,23 +164,42 @@ def _use_up(
     source: str,
     revision: int,
     by: User | None,
-) -> Decimal:
-    """Release up to `wanted` (target's currency) of a firm reservation, carrying its money to `target`. Returns it."""
-    common = {"source": source, "revision": revision, "request": request, "by": by}
+) -> _Used:
+    """Release up to `wanted` (target's currency) of a firm reservation; the money behind it leaves another budget."""
+    common = {"revision": revision, "request": request, "by": by}
     in_target, rate = in_currency(Money(standing, home.currency), target.currency)
     if in_target.amount <= wanted:
         taken, used = standing, in_target.amount
     else:
         used = wanted
         taken = in_currency(Money(wanted, target.currency), home.currency)[0].amount
-    post(budget=home, kind=EntryKind.RELEASED, bucket=Bucket.APPROVED, amount=-taken, **common)
-    if home.pk != target.pk:
-        original = Money(taken, home.currency)
-        post(budget=home, kind=EntryKind.CARRIED, bucket=Bucket.ALLOTTED, amount=-taken,
-             original=-original, **common)  # fmt: skip
-        post(budget=target, kind=EntryKind.CARRIED, bucket=Bucket.ALLOTTED, amount=used,
-             original=original, rate=rate, **common)  # fmt: skip
-    return used
+    money = Decimal(0) if home.pk == target.pk else balance(home).behind(taken)
+    post(budget=home, kind=EntryKind.RELEASED, bucket=Bucket.APPROVED, amount=-taken, source=source,
+         **common)  # fmt: skip
+    if money <= 0:
+        return _Used(used, None, rate)
+    post(budget=home, kind=EntryKind.CARRIED, bucket=Bucket.ALLOTTED, amount=-money,
+         source=_leg(source, home.currency, target), original=Money(-money, home.currency),
+         **common)  # fmt: skip
+    return _Used(used, Money(money, home.currency), rate)
+
+
+def _carry_in(
+    request: CapacityRequest, target: Budget, carried: Mapping[str, Sequence[_Used]], *, source: str,
+    revision: int, by: User | None,
+) -> None:  # fmt: skip
+    """The other leg of what _use_up took out of other budgets: one entry for each of their currencies."""
+    for currency, found in carried.items():
+        money = Money(sum((row.money.amount for row in found if row.money), Decimal(0)), currency)
+        post(budget=target, kind=EntryKind.CARRIED, bucket=Bucket.ALLOTTED,
+             amount=in_currency(money, target.currency, paid=found[0].rate)[0].amount, original=money,
+             rate=found[0].rate, source=_leg(source, currency, target), revision=revision,
+             request=request, by=by)  # fmt: skip
+
+
+def _leg(source: str, currency: str, target: Budget) -> str:
+    """A document's legs in another currency than the receiving budget's are told apart by it."""
+    return source if currency == target.currency else f"{source}:{currency}"
 
 
 @transaction.atomic

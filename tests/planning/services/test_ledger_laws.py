@@ -179,4 +179,5 @@ def test_no_sequence_of_terms_rates_and_closings_breaks_an_invariant(moves):
             assert prove_ledger() == [], (action, amount)
             for found in balances(Budget.objects.all()).values():
                 assert min(found.reserved, found.approved, found.committed, found.actual) >= 0
+                assert found.allotted >= 0  # money that was never there did not go along
         transaction.set_rollback(True)

@@ -185,6 +185,64 @@ def test_where_the_rules_let_it_lapse_nobody_carries_it(w, client):
     assert budget.closed_at is None
 
 
+def test_what_was_bound_ahead_of_any_money_takes_none_along(w):
+    """2027Q1 is bound and nobody put money into it: closing it gives the next quarter the contract and no money."""
+    builders.fund(w, "1000000", kind="cloud")
+    request = contract(w)
+    builders.vote(request, w.lead)
+    spending.commit(request_id=request.pk, amount=Money(Decimal(TOTAL), "CNY"),
+                    source="order:PO-1", by=w.procurement)  # fmt: skip
+    bound = by_quarter(request, Bucket.COMMITTED)
+    with time_machine.travel(datetime(2027, 4, 2, 9, tzinfo=UTC), tick=False):
+        for budget in Budget.objects.filter(fiscal_year__lt=2028, quarter__in=(4, 1)).order_by(
+            "fiscal_year"
+        ):
+            if budget.label in ("2026Q4", "2027Q1"):
+                budget_changes.close_budget(budget_id=budget.pk, by=w.finance)
+    sums = {row.label: balance(row) for row in Budget.objects.all()}
+    assert sum(found.allotted for found in sums.values()) == 1000000
+    assert sums["2026Q4"].allotted == 1000000 - bound["2026Q4"]  # the rest lapsed
+    assert sums["2027Q1"].allotted == 0
+    assert sums["2027Q2"].allotted == bound["2026Q4"]
+    assert sums["2027Q2"].committed == bound["2026Q4"] + bound["2027Q1"] + bound["2027Q2"]
+    assert sums["2027Q2"].available == -bound["2027Q1"] - bound["2027Q2"]
+    assert prove_ledger() == []
+
+
+def test_an_order_from_a_reservation_without_money_takes_none_along(w):
+    """Approved over quarters that are over when it is ordered: only the first of them had money."""
+    builders.fund(w, "1000000", kind="cloud")
+    request = contract(w)
+    builders.vote(request, w.lead)
+    firm = by_quarter(request, Bucket.APPROVED)
+    with time_machine.travel(datetime(2027, 5, 2, 9, tzinfo=UTC), tick=False):
+        spending.commit(request_id=request.pk, amount=Money(Decimal(TOTAL), "CNY"),
+                        source="order:PO-1", by=w.procurement)  # fmt: skip
+    sums = {row.label: balance(row) for row in Budget.objects.all()}
+    assert sums["2027Q1"].allotted == 0
+    assert sums["2027Q2"].allotted == firm["2026Q4"]
+    assert sum(found.allotted for found in sums.values()) == 1000000
+    assert prove_ledger() == []
+
+
+def test_an_order_that_is_carried_takes_along_no_more_than_stands_behind_it(w):
+    builders.fund(w, "1000000", kind="cloud")
+    request = contract(w)
+    builders.vote(request, w.lead)
+    spending.commit(request_id=request.pk, amount=Money(Decimal(TOTAL), "CNY"),
+                    source="order:PO-1", by=w.procurement)  # fmt: skip
+    ahead, later = (
+        budget_for(team=w.team, quarter=quarter_at().shift(n), kind="cloud") for n in (1, 2)
+    )
+    ApprovalPolicy.objects.update(two_person_budget=False)
+    budget_changes.carry_order(
+        giver_id=ahead.pk, receiver_id=later.pk, order="order:PO-1", request_id=request.pk,
+        amount=Decimal(100), reason="r", by=w.finance,
+    )  # fmt: skip
+    assert balance(ahead).allotted == balance(later).allotted == 0
+    assert prove_ledger() == []
+
+
 # --- rates that move -----------------------------------------------------------------------------------------------
 
 
