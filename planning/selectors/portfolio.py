@@ -113,8 +113,9 @@ def portfolio(user: User, on: date | None = None) -> Portfolio:
 def demand_of_others(request: CapacityRequest, on: date | None = None) -> dict[str, OthersDemand]:
     """By accelerator what every other open request asks for, ordered cards left out, idle owned cards used first.
 
-    Sums over the organisation, for a study to count with: no request and no team is named. Needs without a plan are
-    not in it.
+    Sums over the organisation, for a study to count with, whoever may read it: no request and no team is named, and
+    the study shows no figure of it while fewer than three other teams stand behind it. Needs without a plan are not in
+    it.
     """
     start = today() if on is None else on
     rows = list(
@@ -149,6 +150,7 @@ def demand_of_others(request: CapacityRequest, on: date | None = None) -> dict[s
         found[slug] = OthersDemand(
             requests=len(ones), alone=int(sum(series.max() for series in by_team.values())),
             together=int(together.max()), idle=free, card_hours=round(float((used * left).sum()) * 24, 3),
+            teams=len(set(by_team) - {request.team_id}),
         )  # fmt: skip
     return found
 

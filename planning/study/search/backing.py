@@ -33,6 +33,7 @@ class Backing:
 
     use: float
     least: float | None  # None: renting is cheaper at any utilisation
+    told: float  # of `use` what may be shown
 
     @property
     def enough(self) -> bool:
@@ -54,7 +55,7 @@ class Backings:
             self._least[key] = (
                 self._lease_break_even(i) if c.lease[i] >= 0 else self._break_even(*key[:2])
             )
-        return Backing(known_use(self.world, i), self._least[key])
+        return Backing(known_use(self.world, i), self._least[key], told_use(self.world, i))
 
     def headlined(self, i: int) -> bool:
         """Whether candidate `i` may be called the cheapest, the fastest or the safest."""
@@ -69,7 +70,7 @@ class Backings:
             return msg(
                 "Not recommended: the cost counts on use by others that nobody measured. Known are %(use)s %% of "
                 "the time of the lease; it pays from %(least)s %%",
-                use=round(100 * found.use, 1),
+                use=round(100 * found.told, 1),
                 least="> 100" if found.least is None else round(100 * found.least),
             )
         if found.least is None:
@@ -80,7 +81,7 @@ class Backings:
         return msg(
             "Not recommended: the cost counts on use by others that nobody measured. Known are %(use)s %% of "
             "the servers' time over %(years)s years; buying pays from %(least)s %%",
-            use=round(100 * found.use, 1),
+            use=round(100 * found.told, 1),
             years=YEARS,
             least=round(100 * found.least),
         )
@@ -122,8 +123,27 @@ def pooled_use(world: World, i: int) -> float:
 def known_use(world: World, i: int) -> float:
     """Of the servers of purchase `i` over their years: this need, and of the rest what was measured of others or what
     their open requests ask for, whichever is more. Share"""
+    return _with_others(world, i, pooled_use(world, i))
+
+
+def _with_others(world: World, i: int, pooled: float) -> float:
     own = own_use(world, i)
-    return own + max(world.utilisation or 0.0, pooled_use(world, i)) * (1.0 - own)
+    return own + max(world.utilisation or 0.0, pooled) * (1.0 - own)
+
+
+def told_use(world: World, i: int) -> float:
+    """:func:`known_use` as far as it may be shown: demand of too few other teams is left out of it. Share"""
+    return _with_others(world, i, pooled_use(world, i) if _told(world, i) else 0.0)
+
+
+def told_pooled_use(world: World, i: int) -> float | None:
+    """:func:`pooled_use` where it may be shown, else None. Share"""
+    return pooled_use(world, i) if _told(world, i) else None
+
+
+def _told(world: World, i: int) -> bool:
+    pooled = world.pooled.get(world.accelerator(i).slug)
+    return pooled is None or pooled.told
 
 
 def rent_of(world: World, slug: str, case: OwnershipCase) -> Rent | None:

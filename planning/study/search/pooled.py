@@ -8,16 +8,27 @@ from typing import Any
 
 from core.messages import Message, msg
 
+# From how many other teams on their sums are told: of fewer, a sum would tell what one of them asks for.
+LEAST_TEAMS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class OthersDemand:
-    """Open requests of all teams but the one that is studied, for one accelerator, over the year ahead."""
+    """All open requests but the one that is studied, for one accelerator, over the year ahead."""
 
     requests: int
     alone: int  # cards, each team for itself: the sum of peaks
     together: int  # cards at the same time: the peak of sums
     idle: int  # owned and free cards, which carry of it what they can before anything is bought
     card_hours: float  # that are left for new servers
+    teams: int = (
+        0  # behind it, beside the team of the request; studies of before did not count them
+    )
+
+    @property
+    def told(self) -> bool:
+        """Whether its figures may be shown to the team that studies."""
+        return self.teams >= LEAST_TEAMS
 
 
 def pooled_json(pooled: Mapping[str, OthersDemand]) -> dict[str, Any]:
@@ -42,7 +53,13 @@ def share_of_rest(pooled: OthersDemand | None, cards: int, rest_hours: float) ->
 
 
 def pooled_note(pooled: OthersDemand, share: float) -> Message:
-    """What stands behind the share."""
+    """What stands behind the share; without any figure where too few other teams stand behind it."""
+    if not pooled.told:
+        return msg(
+            "Open requests of others want this accelerator too and count as its use, after idle owned cards; how much "
+            "is told when at least %(least)s other teams ask",
+            least=LEAST_TEAMS,
+        )
     return msg(
         "Open requests of other teams want this accelerator too (%(n)s): %(together)s cards together at the peak, "
         "%(alone)s each for itself. Idle owned cards go first (%(idle)s free); the rest would fill %(share)s %% of "

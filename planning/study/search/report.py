@@ -20,7 +20,12 @@ from planning.study.answer_json import estimate_json
 from planning.study.estimates import AcceleratorEstimate
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
-from planning.study.search.backing import card_hour, known_use, pooled_use, rent_of
+from planning.study.search.backing import (
+    card_hour,
+    rent_of,
+    told_pooled_use,
+    told_use,
+)
 from planning.study.search.choice import Choice, World, timing
 from planning.study.search.costs import YEARS, case_of
 from planning.study.search.plans import bill, key_of
@@ -437,7 +442,7 @@ def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | 
     rent = rent_of(world, slug, case)
     if rent is None:
         return None
-    use = known_use(world, bought)
+    use = told_use(world, bought)
     reserved = card_hour(world, slug, PaymentMode.RESERVED_1Y, case.currency)
     try:
         found = simulate(
@@ -465,7 +470,7 @@ def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | 
         "own_cheaper": found.own_cheaper,
         "planned_utilisation": use,
         "measured_utilisation": world.utilisation,
-        "pooled_utilisation": pooled_use(world, bought),
+        "pooled_utilisation": told_pooled_use(world, bought),
         "break_even_utilisation": needed,
         "break_even_months": [
             {"utilisation": share, "month": month} for share, month in course.month_by_utilisation

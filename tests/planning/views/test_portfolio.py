@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.urls import reverse
 
 from core.organisation import today
+from core.roles import Role
 from planning import stock, supply
+from planning.models import Study
 from planning.portfolio_tables import context
 from planning.selectors.placement import placed
 from planning.selectors.portfolio import demand_of_others, portfolio
 from planning.services import requests
 from planning.services.snapshots import snapshot
 from planning.services.studies import setting_for
+from planning.states import StudyStatus
+from planning.study.request import parse_request
+from planning.study.search.run import run_study
 from planning.study.search.snapshot import IdleStock
+from tests.factories import TeamFactory
 from tests.planning import builders
+from tests.planning.study.search.markets import HOURS, market, offer, platform
 
 H100 = "nvidia-h100-sxm5-80gb"
 
@@ -174,6 +182,7 @@ def test_what_others_ask_for_comes_into_a_study_after_idle_cards(w, two_teams):
     others = demand_of_others(first)[H100]
     assert (others.requests, others.alone, others.together, others.idle) == (1, 16, 16, 0)
     assert others.card_hours == 16 * 60 * 24
+    assert (others.teams, others.told) == (1, False)
     stock.register(lambda day: [IdleStock(H100, 8, 8, "Room 1")])
     assert demand_of_others(first)[H100].card_hours == 8 * 60 * 24
     third = builders.draft(w)
@@ -184,3 +193,33 @@ def test_what_others_ask_for_comes_into_a_study_after_idle_cards(w, two_teams):
     assert setting.pooled == {H100: both}
     requests.cancel_request(request_id=second.pk, by=w.outsider, reason="no need")
     assert demand_of_others(first) == {}
+
+
+ROLES = ("requester", "lead", "cto", "finance", "procurement", "auditor")
+
+
+@pytest.mark.parametrize("teams", [2, 3])
+@pytest.mark.parametrize("role", ROLES)
+def test_no_reader_of_a_study_learns_what_few_other_teams_ask_for(w, client, role, teams):
+    for number in range(teams):
+        team = TeamFactory()
+        by = builders.person(Role.REQUESTER, team)
+        asked(w, 8 * (number + 2), 30, 90, team=team, by=by)
+    asked(w, 8, 30, 90)  # of the same team: no other team
+    own = builders.draft(w)
+    setting = replace(setting_for(own.current), currency="USD", country="US")
+    here = market(offer(price="60"), platforms=[platform()], slugs=(H100,))
+    study = Study.objects.create(
+        revision=own.current, status=StudyStatus.READY, inputs_hash="0" * 64,
+        result=run_study(parse_request(HOURS), None, here, setting),
+    )  # fmt: skip
+
+    client.force_login(getattr(w, role))
+    told = client.get(reverse("api-study", args=[study.pk])).content.decode()
+    page = client.get(study.get_absolute_url()).content.decode()
+
+    together = f"{8 + sum(8 * (n + 2) for n in range(teams))} cards together at the peak"
+    assert setting.pooled[H100].teams == teams
+    for seen in (told, page):
+        assert (together in seen) == (teams >= 3)
+        assert ("Open requests of others want" in seen) == (teams < 3)

@@ -32,7 +32,7 @@ def bought(pooled=None, use=None):
 
 def test_a_purchase_that_this_need_does_not_carry_is_carried_by_the_others():
     alone, before = bought()
-    enough = OthersDemand(requests=3, alone=16, together=8, idle=4, card_hours=0.95 * LIFE)
+    enough = OthersDemand(requests=3, alone=16, together=8, idle=4, card_hours=0.95 * LIFE, teams=3)
     shared, after = bought(enough)
 
     assert any("nobody measured" in text(doubt) for doubt in alone["doubts"])
@@ -55,7 +55,7 @@ def test_little_demand_and_more_than_fits_are_counted_as_what_they_are():
 
 
 def test_the_larger_of_measured_use_and_open_requests_counts_once():
-    some = OthersDemand(1, 8, 8, 0, 0.3 * LIFE)
+    some = OthersDemand(1, 8, 8, 0, 0.3 * LIFE, teams=3)
     busy = bought(some, use=0.9)[1]["risk"]["planned_utilisation"]
     assert busy == bought(None, use=0.9)[1]["risk"]["planned_utilisation"]
 
@@ -63,3 +63,23 @@ def test_the_larger_of_measured_use_and_open_requests_counts_once():
 def test_a_study_pins_it():
     rows = {H100: OthersDemand(2, 24, 16, 8, 1234.5)}
     assert pooled_from_json(pooled_json(rows)) == rows
+
+
+@pytest.mark.parametrize("teams", [0, 1, 2])
+def test_demand_of_few_teams_counts_and_no_figure_of_it_is_shown(teams):
+    """Whoever reads the study: it is stored once, and its readers are the team that asked for it."""
+    carried = OthersDemand(4, 16, 8, 4, 0.95 * LIFE, teams)
+    plan, result = bought(carried)
+    alone, plain = bought()
+
+    assert plan["doubts"] == []
+    told = " ".join(text(note) for note in plan["notes"])
+    assert "Open requests of others want this accelerator too" in told
+    assert "together at the peak" not in told
+    assert result["risk"]["pooled_utilisation"] is None
+    kept = {k: v for k, v in result["risk"].items() if k != "pooled_utilisation"}
+    assert kept == {k: v for k, v in plain["risk"].items() if k != "pooled_utilisation"}
+
+    short = replace(carried, card_hours=0.05 * LIFE)
+    doubts = [text(doubt) for doubt in bought(short)[0]["doubts"]]
+    assert doubts == [text(doubt) for doubt in alone["doubts"]]
