@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import structlog
 from django.db import DatabaseError, transaction
 from django.utils.translation import gettext
 from rest_framework.exceptions import ParseError
@@ -25,8 +24,6 @@ from core.errors import DomainError, InputError, NotPermitted, StaleData, Unavai
 from core.http import api_user
 from core.messages import msg
 from core.once import claim, content_digest
-
-log = structlog.get_logger(__name__)
 
 
 class StrictJSONParser(JSONParser):
@@ -59,10 +56,7 @@ class Pagination(PageNumberPagination):
 def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Domain errors keep their status and code; input errors name field, value and limit."""
     if isinstance(exc, DatabaseError | OSError):
-        refusal = outages.behind(exc)
-        if refusal is not None:
-            log.error("unavailable", code=refusal.code, error=repr(exc))
-        exc = refusal or exc
+        exc = outages.logged(exc) or exc
     if isinstance(exc, OverflowError):  # a date in the year 1 or a number that no column holds
         exc = ParseError(gettext("A date or number is outside what can be kept"))
     if not isinstance(exc, DomainError):

@@ -72,7 +72,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """500; 503 or 507 when the store is at fault. Touches neither database nor session: they may be what is broken."""
-    refusal = outages.behind(sys.exc_info()[1])
+    refusal = outages.logged(sys.exc_info()[1])
     if refusal is not None:
         return unavailable(request, refusal)
     title = _("Something broke on our side")

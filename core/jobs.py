@@ -17,6 +17,7 @@ import structlog
 from celery import shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
+from django.db import Error as DatabaseProblem
 from django.db import connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
@@ -83,13 +84,26 @@ class Progress:
         self.job = job
 
     def __call__(self, percent: int, stage: Message) -> None:
-        """Report `percent` (0-100) and the stage. Raises JobCancelled when the user asked to stop."""
-        now = timezone.now()
-        Job.objects.filter(pk=self.job.pk).update(
-            percent=percent, stage=stage.to_json(), beat_at=now
-        )
-        if Job.objects.filter(pk=self.job.pk, cancel_requested=True).exists():
+        """Report `percent` (0-100) and the stage. Raises JobCancelled when the user asked to stop.
+
+        A stage that cannot be written for a moment is left out: the work is worth more than the news of it. Inside a
+        transaction the error is the caller's, whose transaction it broke.
+        """
+        try:
+            is_cancelled = self._report(percent, stage)
+        except DatabaseProblem as error:
+            if connection.in_atomic_block:
+                raise
+            log.warning("job.stage_missed", job=str(self.job.pk), error=str(error))
+            connection.close_if_unusable_or_obsolete()
+            return
+        if is_cancelled:
             raise JobCancelled
+
+    def _report(self, percent: int, stage: Message) -> bool:
+        row = Job.objects.filter(pk=self.job.pk)
+        row.update(percent=percent, stage=stage.to_json(), beat_at=timezone.now())
+        return row.filter(cancel_requested=True).exists()
 
 
 def _claim(job_id: str) -> Job | None:
@@ -111,10 +125,19 @@ def _claim(job_id: str) -> Job | None:
 
 
 def _beat(job_id: Any, stop: threading.Event) -> None:
-    """Keep the row alive while the function works; dies with the process, which is the point."""
+    """Keep the row alive while the function works; dies with the process, which is the point.
+
+    A store that is locked or away for a moment costs one beat, not the life of a job that works on.
+    """
     try:
         while not stop.wait(BEAT_SECONDS):
-            Job.objects.filter(pk=job_id, status=Job.Status.RUNNING).update(beat_at=timezone.now())
+            try:
+                Job.objects.filter(pk=job_id, status=Job.Status.RUNNING).update(
+                    beat_at=timezone.now()
+                )
+            except DatabaseProblem as error:
+                log.warning("job.beat_missed", job=str(job_id), error=str(error))
+                connection.close_if_unusable_or_obsolete()  # a dead connection is made anew at the next beat
     finally:
         connection.close()
 
@@ -159,7 +182,7 @@ def job_task(function: Callable[..., None]) -> Any:
         except Exception as error:
             # A full disk or a defect: keep the row readable for the user, then let Celery log the traceback. Where not
             # even this can be written, the row falls silent and the sweeper starts it again.
-            refusal = outages.behind(error)
+            refusal = outages.logged(error)
             said = (
                 refusal.message
                 if refusal

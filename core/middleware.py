@@ -88,10 +88,9 @@ class DomainErrorMiddleware:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not isinstance(exception, DomainError):
-            refusal = outages.behind(exception)
+            refusal = outages.logged(exception)
             if refusal is None:
                 return None
-            log.error("unavailable", code=refusal.code, error=repr(exception))
             exception = refusal
         if isinstance(exception, StoreAway):
             return error_pages.unavailable(request, exception)

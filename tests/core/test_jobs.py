@@ -3,6 +3,9 @@
 from datetime import timedelta
 
 import pytest
+import structlog
+from django.db import OperationalError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from core import jobs
@@ -97,6 +100,51 @@ def test_a_job_whose_worker_died_is_taken_over():
     job.refresh_from_db()
     assert RAN == ["dead"]
     assert (job.status, job.attempts) == (Job.Status.DONE, 2)
+
+
+def locked(*args, **kwargs):
+    raise OperationalError("database is locked")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_beat_that_the_store_refuses_is_one_beat_and_not_the_end(monkeypatch):
+    job = make("long", status=Job.Status.RUNNING, beat_at=timezone.now(), attempts=1)
+    begun, calls, update = job.beat_at, [], QuerySet.update
+
+    def hiccup(self, **fields):
+        calls.append(fields)
+        if len(calls) == 1:
+            locked()
+        return update(self, **fields)
+
+    class Stop:
+        """Three beats, then the end."""
+
+        waits = 0
+
+        def wait(self, seconds):
+            self.waits += 1
+            return self.waits > 3
+
+    monkeypatch.setattr(QuerySet, "update", hiccup)
+    with structlog.testing.capture_logs() as logs:
+        jobs._beat(job.pk, Stop())
+    job.refresh_from_db()
+    assert len(calls) == 3
+    assert job.beat_at > begun
+    assert [entry["event"] for entry in logs] == ["job.beat_missed"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stage_that_the_store_refuses_does_not_end_the_work(monkeypatch):
+    job = make("long", status=Job.Status.RUNNING, beat_at=timezone.now(), attempts=1)
+    progress = jobs.Progress(job)
+    monkeypatch.setattr(QuerySet, "update", locked)
+    with structlog.testing.capture_logs() as logs:
+        progress(50, msg("Writing %(word)s", word="x"))
+    assert [entry["event"] for entry in logs] == ["job.stage_missed"]
+    with pytest.raises(OperationalError), transaction.atomic():
+        progress(60, msg("Writing %(word)s", word="x"))
 
 
 def test_the_sweeper_gives_up_after_a_few_deaths_and_says_so():

@@ -13,9 +13,16 @@ import structlog
 from django.conf import settings as product
 from django.core.cache import caches
 from django.core.files.base import ContentFile
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+    connection,
+)
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
+from psycopg.errors import lookup
 
 from core import background, files, jobs, outages
 from core.background import WORKER_SILENCE, stage_of
@@ -159,6 +166,68 @@ def test_a_job_that_is_served_says_nothing_of_it(monkeypatch, person):
 def test_what_an_error_means_to_a_person(error, refusal):
     found = outages.behind(error)
     assert found is None if refusal is None else type(found) is refusal
+
+
+def of_postgres(text, state, kind=OperationalError):
+    """As Django raises it: the driver's error, with its code, is the cause."""
+    error = kind(text)
+    error.__cause__ = lookup(state)(text)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "refusal"),
+    [
+        (of_postgres("无法扩展文件: 设备上没有空间", "53100"), StoreFull),
+        (of_postgres("检测到死锁", "40P01"), StoreBusy),
+        (of_postgres("无法在关系上获得锁", "55P03"), StoreBusy),
+        (of_postgres("对不起, 已经有太多的客户", "53300"), StoreAway),
+        (of_postgres("由于管理员命令, 联接被终止", "57P01"), StoreAway),
+        (of_postgres("数据库系统启动中", "57P03"), StoreAway),
+        (DatabaseError('could not extend file "base/1/2": Disk quota exceeded'), StoreFull),
+        (of_postgres("错误: 语法错误", "42601", ProgrammingError), None),
+        (of_postgres("由于用户请求而正在取消查询", "57014"), None),
+    ],
+)
+def test_postgres_is_understood_in_every_language_by_its_codes(error, refusal):
+    found = outages.behind(error)
+    assert found is None if refusal is None else type(found) is refusal
+
+
+@pytest.mark.race
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("text", ["设备上没有空间", 'could not extend file "base/1/2"'])
+def test_a_full_disk_under_postgres_is_said_in_page_and_api(client, person, monkeypatch, text):
+    def filling(*args, **kwargs):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"DO $$ BEGIN RAISE EXCEPTION USING MESSAGE = '{text}', ERRCODE = '53100'; END $$"
+            )
+
+    client.force_login(person)
+    monkeypatch.setattr("core.views.visible_jobs", filling)
+    monkeypatch.setattr("core.api.filtered_audit", filling)
+    page, api = client.get("/jobs/"), client.get("/api/v1/audit/")
+    assert (page.status_code, page["Retry-After"]) == (507, "300")
+    assert "disk of this installation is full" in page.content.decode()
+    assert (api.status_code, api.json()["code"]) == (507, "storage_full")
+
+
+def test_an_error_that_hides_its_context_hides_it_from_here_too():
+    def failing(*, hides):
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        except OSError:
+            if hides:
+                raise ValueError("no such thing") from None
+            raise ValueError("on the way")  # noqa: B904
+
+    with pytest.raises(ValueError, match="no such thing") as hidden:
+        failing(hides=True)
+    with pytest.raises(ValueError, match="on the way") as shown:
+        failing(hides=False)
+    assert outages.behind(hidden.value) is None
+    assert isinstance(outages.behind(shown.value), StoreFull)
 
 
 def test_the_cause_counts():
