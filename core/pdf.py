@@ -19,6 +19,7 @@ from xml.etree.ElementTree import Element, ParseError
 
 import cssselect2
 import pydyf
+import structlog
 from defusedxml.ElementTree import fromstring
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
@@ -30,6 +31,8 @@ from weasyprint.urls import URLFetcher, URLFetcherResponse
 from core.charts.slim import SVG
 from core.models import Organisation
 from core.organisation import organisation
+
+log = structlog.get_logger(__name__)
 
 CONTENT_TYPES = {".css": "text/css", ".svg": "image/svg+xml", ".png": "image/png"}
 
@@ -76,11 +79,13 @@ class WellFormed(HTML):  # type: ignore[misc]
 
 def _document(html: str) -> HTML:
     """`html` ready to be laid out. Our templates are well-formed; what is not (a control character in a name) is read
-    as browsers read it."""
+    as browsers read it, ten times slower, and logged."""
     options: dict[str, Any] = {"base_url": "static:/", "url_fetcher": StaticFilesOnly()}
     try:
         root = fromstring(html)
-    except ParseError:
+    except ParseError as error:
+        title = html.partition("<title>")[2].partition("</title>")[0]
+        log.warning("pdf.not_well_formed", title=title, error=str(error))
         return HTML(string=html, **options)
     # as an HTML parser does: a drawing belongs to SVG, whether it says so or not
     for drawing in list(root.iter("svg")):
@@ -118,24 +123,22 @@ def _write_once(_document: Any, pdf: pydyf.PDF) -> None:
 
 
 _rendering = threading.Lock()
-_renders = 0
 
 
 @contextmanager
-def _no_collections() -> Iterator[None]:
-    """Without the garbage collector, for the seconds of one document: it walks over millions of live boxes again and
-    again, a sixth of the time, and finds next to nothing."""
-    global _renders
+def _alone_without_collections() -> Iterator[None]:
+    """One document at a time, and without the garbage collector for its seconds: it walks over millions of live boxes
+    again and again, a sixth of the time, and finds next to nothing.
+
+    The collector is the whole process's, so a second thread waits; layout is Python, two at once would gain nothing.
+    """
     with _rendering:
-        _renders += 1
-        was_on = gc.isenabled() or _renders > 1
-        gc.disable()
-    try:
-        yield
-    finally:
-        with _rendering:
-            _renders -= 1
-            if was_on and not _renders:
+        was_on = gc.isenabled()
+        try:
+            gc.disable()
+            yield
+        finally:
+            if was_on:
                 gc.enable()
 
 
@@ -179,7 +182,7 @@ def render_pdf(
         )
         for file in attachments
     ]
-    with _no_collections():
+    with _alone_without_collections():
         pdf: bytes = _document(html).write_pdf(
             pdf_variant="pdf/a-3a" if archive else "pdf/ua-1",
             pdf_identifier=hashlib.sha256(html.encode()).hexdigest()[:32].encode(),

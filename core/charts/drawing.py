@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -11,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from functools import cache as once
 from html import escape
 from typing import Any
 
@@ -179,7 +179,7 @@ def draw(
     return Chart(str(title), str(description), tuple(str(c) for c in columns), rows, drawn)
 
 
-@once
+@functools.cache
 def _drawer(_process: int) -> ThreadPoolExecutor:
     """One thread: Vega's engine draws one chart at a time, and leaves the interpreter to others meanwhile.
 

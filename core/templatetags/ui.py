@@ -15,7 +15,7 @@ from django.template.context import Context
 from django.template.defaulttags import CsrfTokenNode
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
@@ -101,6 +101,14 @@ def _day(text: str) -> str:
         return date_format(date.fromisoformat(text))
     except ValueError:  # 2027-02-30, as somebody typed it
         return text
+
+
+@register.filter
+def broken_lines(text: str | None) -> SafeString:
+    """`text` with its line breaks, for documents: `linebreaksbr` writes tags that no XML parser reads (core/pdf)."""
+    return format_html_join(
+        SafeString("<br />"), "{}", ((line,) for line in str(text or "").splitlines())
+    )
 
 
 register.filter("unit", unit_words)

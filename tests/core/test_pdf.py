@@ -1,12 +1,16 @@
 """What a reader and an auditor see of a document, read back from its bytes."""
 
 import gc
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+import structlog
 from django.core.exceptions import SuspiciousFileOperation
 from pypdf import PdfReader
 
@@ -142,6 +146,7 @@ def walk(node):
         yield from walk(kid)
 
 
+@pytest.mark.odd_document
 @pytest.mark.parametrize("name", ["量子 <b>&", "量子\x0b <b>&"])
 def test_a_name_that_is_no_xml_takes_the_slower_way_to_the_same_document(organisation, name):
     plain, odd = document(organisation), document(organisation, context={"name": name})
@@ -167,6 +172,18 @@ def test_drawings_inside_the_page_are_drawings_whether_they_say_so_or_not(organi
     )  # of components/stacked_bar.html
 
 
+@pytest.mark.odd_document
+def test_a_document_that_is_not_well_formed_says_so_in_the_log(organisation):
+    with structlog.testing.capture_logs() as logs:
+        document(organisation)
+    assert logs == []
+    with structlog.testing.capture_logs() as logs:
+        document(organisation, context={"name": "量子\x0b"})
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [
+        ("pdf.not_well_formed", "warning")
+    ]
+
+
 @pytest.mark.parametrize("on", [True, False])
 def test_the_collector_is_as_it_was_before(organisation, on):
     before = gc.isenabled()
@@ -174,10 +191,39 @@ def test_the_collector_is_as_it_was_before(organisation, on):
     try:
         document(organisation)
         assert gc.isenabled() == on
-        with pdf_module._no_collections():
+        with pdf_module._alone_without_collections():
             assert not gc.isenabled()
-        with pytest.raises(ZeroDivisionError), pdf_module._no_collections():
+        with pytest.raises(ZeroDivisionError), pdf_module._alone_without_collections():
             raise ZeroDivisionError
+        assert gc.isenabled() == on
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_two_threads_draw_one_after_the_other_and_leave_the_collector_as_it_was(on):
+    before, inside, met = gc.isenabled(), threading.Event(), []
+    (gc.enable if on else gc.disable)()
+
+    def first():
+        with pdf_module._alone_without_collections():
+            inside.set()
+            time.sleep(0.05)
+            met.append(("first", gc.isenabled()))
+            raise ZeroDivisionError
+
+    def second():
+        inside.wait(5)
+        with pdf_module._alone_without_collections():
+            met.append(("second", gc.isenabled()))
+
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            failing, fine = pool.submit(first), pool.submit(second)
+            with pytest.raises(ZeroDivisionError):
+                failing.result(5)
+            fine.result(5)
+        assert met == [("first", False), ("second", False)]
         assert gc.isenabled() == on
     finally:
         (gc.enable if before else gc.disable)()

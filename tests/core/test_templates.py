@@ -47,6 +47,54 @@ def test_no_template_needs_an_exception_from_the_policy(path):
     assert offences(path.read_text(encoding="utf-8")) == []
 
 
+# What HTML allows and XML does not; a document with it takes the slow parser (core/pdf.py).
+NOT_XML = {
+    "tag left open": re.compile(
+        r"<(?:area|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b(?:[^>{]|{[{%](?:(?![%}]}).)*[%}]})*(?<!/)>",
+        re.I,
+    ),
+    "entity of HTML": re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[a-z]+;", re.I),
+    "attribute without a value": re.compile(
+        r"<[a-z][^>{]*\s(?:checked|disabled|hidden|open|selected)(?=[\s/>])", re.I
+    ),
+    "filter that writes open tags": re.compile(r"\|\s*(?:linebreaksbr|linebreaks|urlize|safe)\b"),
+}
+
+
+def _printed():
+    """Every template that ends up in a document: what extends print.html, and all that they include."""
+    found = {TEMPLATES / "print.html"}
+    waiting = [path for path in FILES if "print.html" in _bases(path)]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            named = re.findall(
+                r"""{%\s*include\s+["']([^"']+)["']""", path.read_text(encoding="utf-8")
+            )
+            waiting += [TEMPLATES / name for name in named]
+    return sorted(found)
+
+
+def not_xml(html):
+    return [name for name, pattern in NOT_XML.items() if pattern.search(html)]
+
+
+@pytest.mark.parametrize(
+    "html",
+    ["a<br>b", '<img src="x" alt="{% translate \'a > b\' %}">', "&nbsp;", "{{ text|linebreaksbr }}", "<p hidden>"],
+)  # fmt: skip
+def test_the_search_for_what_is_no_xml_finds_it(html):
+    assert not_xml(html)
+
+
+def test_every_template_of_a_document_is_well_formed():
+    printed = _printed()
+    assert len(printed) > 7
+    found = {path.name: not_xml(path.read_text(encoding="utf-8")) for path in printed}
+    assert {name: problems for name, problems in found.items() if problems} == {}
+
+
 def _bases(path):
     """Every template above `path`, nearest first."""
     found = []
