@@ -328,6 +328,9 @@ MACHINES: dict[str, tuple[type[models.TextChoices], tuple[Rule, ...]]] = {
 
 OPEN_RFQ = frozenset({F.DRAFT, F.OPEN, F.CLOSED, F.OPENED})
 GONE_RFQ = frozenset({F.CANCELLED, F.UNAWARDED})
+BIDDEN_RFQ = frozenset(
+    {F.CLOSED, F.OPENED, F.AWARDED, F.UNAWARDED}
+)  # no bid can come in time any more
 PRICES_HIDDEN = frozenset(
     {F.DRAFT, F.OPEN, F.CLOSED}
 )  # of a sealed RFQ; a cancelled one may stay unopened too

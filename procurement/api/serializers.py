@@ -674,9 +674,9 @@ class PurchasingPolicySerializer(serializers.ModelSerializer[PurchasingPolicy]):
     class Meta:
         model = PurchasingPolicy
         fields = ["sealing", "openers", "minimum_vendors", "reason_length", "over_delivery", "price_tolerance",
-                  "burn_in_hours", "conflict_statements", "version", "proposed", "proposed_by",
-                  "proposed_at"]  # fmt: skip
-        read_only_fields = ["version", "proposed", "proposed_at"]
+                  "burn_in_hours", "conflict_statements", "version", "proposed", "proposed_from",
+                  "proposed_by", "proposed_at"]  # fmt: skip
+        read_only_fields = ["version", "proposed", "proposed_from", "proposed_at"]
 
 
 # --- what is sent in -----------------------------------------------------------------------------------------------

@@ -632,7 +632,7 @@ class PolicyView(APIView):
             by=api_user(request), version=seen_version(request), **data
         )
         return Response(
-            s.PurchasingPolicySerializer(changed).data, status=202 if changed.proposed else 200
+            s.PurchasingPolicySerializer(changed).data, status=202 if changed.waits else 200
         )
 
 

@@ -44,12 +44,16 @@ class PurchasingPolicy(models.Model):
     burn_in_hours = models.PositiveSmallIntegerField(_("burn-in (hours)"), default=72)
     # A change that loosens and waits for a second administrator: field → value as text. Empty: none waits.
     proposed = models.JSONField(default=dict, editable=False)
+    proposed_from = models.JSONField(
+        default=dict, editable=False
+    )  # the values that it was proposed against
     proposed_by = models.ForeignKey(
         User, on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
     )
     proposed_at = models.DateTimeField(null=True, blank=True, editable=False)
     singleton = models.BooleanField(default=True, unique=True, editable=False)
     version = models.PositiveIntegerField(default=1, editable=False)
+    waits = False  # of the row that a call returns: what it asked for is proposed, not in force
 
     class Meta:
         verbose_name = _("purchasing policy")

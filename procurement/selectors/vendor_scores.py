@@ -31,6 +31,7 @@ from procurement.models import (
     Vendor,
 )
 from procurement.states import (
+    BIDDEN_RFQ,
     OPEN_RMA,
     BurnInStatus,
     DeliveryStatus,
@@ -43,7 +44,6 @@ from procurement.states import (
 MIN_POINTS = 5  # below, a part says how few there are instead of a score
 RETURN_DAYS = 30  # a return settled within so many days counts as settled in time [d]
 DAY_SECONDS = 86400
-ASKED = (RfqStatus.CLOSED, RfqStatus.OPENED, RfqStatus.AWARDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,9 @@ def _responses(
     )
     rows = (
         RfqInvitation.objects.filter(vendor__in=ids, rfq__in=Rfq.objects.visible_to(user))
-        .filter(Q(rfq__status__in=ASKED) | Q(rfq__status=RfqStatus.OPEN, rfq__deadline__lte=now))
+        .filter(
+            Q(rfq__status__in=BIDDEN_RFQ) | Q(rfq__status=RfqStatus.OPEN, rfq__deadline__lte=now)
+        )
         .values_list("vendor", Exists(in_time))
     )
     for vendor, answered in rows:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.audit import record
-from core.errors import InputError, InvalidTransition
+from core.errors import InputError, InvalidTransition, StaleData
 from core.messages import msg
 from core.models import User
 from core.policies import require
@@ -30,32 +30,44 @@ FIELDS = (
 def set_purchasing_policy(
     *, by: User | None, version: int | None = None, **values: Any
 ) -> PurchasingPolicy:
-    """Change the purchasing policy (None: set-up), or propose the change where a second administrator must agree:
-    `proposed` of the returned row is not empty then, and takes the place of an earlier proposal.
+    """Change the purchasing policy (None: set-up), or propose the change where a second administrator must agree: then
+    `waits` is true of the returned row, which it is not for a proposal of before. Who proposed may propose anew; what
+    somebody else proposed stays, also when another change comes into force meanwhile.
 
-    Raises NotPermitted, StaleData or InputError.
+    Raises NotPermitted, StaleData, InputError, or InvalidTransition (somebody else's proposal waits).
     """
     policy = _locked(by, version)
     wanted = {name: _checked(name, values[name]) for name in FIELDS if name in values}
     if by is not None and loosened(_values(policy), wanted) and needs_second():
-        policy.proposed = {name: str(value) for name, value in wanted.items()}
-        policy.proposed_by, policy.proposed_at = by, timezone.now()
-        _save(policy)
-        record("purchasing_policy.proposed", on=policy, by=by, changes=_changes(policy, wanted))
-        return policy
-    return _apply(policy, wanted, by=by)
+        return _propose(policy, wanted, by=by)
+    changes = _changes(policy, wanted)
+    _apply(policy, wanted)
+    record("purchasing_policy.set", on=policy, by=by, changes=changes)
+    return policy
 
 
 @transaction.atomic
 def confirm_purchasing_policy(*, by: User, version: int | None = None) -> PurchasingPolicy:
     """Put the proposed change in force, as a second administrator.
 
-    Raises NotPermitted, StaleData, InvalidTransition when nothing is proposed.
+    Raises NotPermitted, InvalidTransition when nothing is proposed, StaleData also when a value that it changes was
+    changed since.
     """
     policy = _locked(by, version)
     _require_proposal(policy)
     require(policies.can_confirm_policy(by, policy))
-    return _apply(policy, proposed_values(policy), by=by)
+    if changed := changed_since(policy):
+        raise StaleData(
+            msg("Changed since it was proposed: %(fields)s. Drop the proposal and propose anew.",
+                fields=", ".join(changed)),
+            changes=changed,
+        )  # fmt: skip
+    proposer, wanted = policy.proposed_by_id, proposed_values(policy)
+    changes = _changes(policy, wanted)
+    _clear(policy)
+    _apply(policy, wanted)
+    record("purchasing_policy.set", on=policy, by=by, changes=changes, proposed_by=proposer)
+    return policy
 
 
 @transaction.atomic
@@ -73,6 +85,36 @@ def decline_purchasing_policy(*, by: User, version: int | None = None) -> Purcha
 def proposed_values(policy: PurchasingPolicy) -> dict[str, Any]:
     """The values that wait, typed."""
     return {name: _checked(name, value) for name, value in policy.proposed.items()}
+
+
+def changed_since(policy: PurchasingPolicy) -> dict[str, tuple[str, str]]:
+    """Of what the proposal changes: the value it was proposed against and the one in force, where these differ."""
+    found = {}
+    for name, before in policy.proposed_from.items():
+        now = getattr(policy, name)
+        if _checked(name, before) != now:
+            found[name] = (before, str(now))
+    return found
+
+
+def _propose(policy: PurchasingPolicy, wanted: Mapping[str, Any], *, by: User) -> PurchasingPolicy:
+    """Keep what differs from the values in force: what is the same is no part of the proposal."""
+    if policy.proposed and policy.proposed_by_id != by.pk:
+        raise InvalidTransition(
+            msg("A change that %(person)s proposed waits: agree to it or drop it first",
+                person=str(policy.proposed_by))
+        )  # fmt: skip
+    changes = _changes(policy, wanted)
+    facts: dict[str, Any] = {}
+    if policy.proposed:
+        facts["replaces"] = _changes(policy, proposed_values(policy))
+    policy.proposed = {name: new for name, (_old, new) in changes.items()}
+    policy.proposed_from = {name: old for name, (old, _new) in changes.items()}
+    policy.proposed_by, policy.proposed_at = by, timezone.now()
+    _save(policy)
+    policy.waits = True
+    record("purchasing_policy.proposed", on=policy, by=by, changes=changes, **facts)
+    return policy
 
 
 def _locked(by: User | None, version: int | None) -> PurchasingPolicy:
@@ -157,21 +199,14 @@ def _changes(policy: PurchasingPolicy, wanted: Mapping[str, Any]) -> dict[str, l
 
 
 def _clear(policy: PurchasingPolicy) -> None:
-    policy.proposed, policy.proposed_by, policy.proposed_at = {}, None, None
+    policy.proposed, policy.proposed_from = {}, {}
+    policy.proposed_by, policy.proposed_at = None, None
 
 
-def _apply(
-    policy: PurchasingPolicy, wanted: Mapping[str, Any], *, by: User | None
-) -> PurchasingPolicy:
-    changes = _changes(policy, wanted)
-    proposer = policy.proposed_by_id
+def _apply(policy: PurchasingPolicy, wanted: Mapping[str, Any]) -> None:
     for name, value in wanted.items():
         setattr(policy, name, value)
-    _clear(policy)
     _save(policy)
-    facts: dict[str, Any] = {"proposed_by": proposer} if proposer else {}
-    record("purchasing_policy.set", on=policy, by=by, changes=changes, **facts)
-    return policy
 
 
 def _save(policy: PurchasingPolicy) -> None:

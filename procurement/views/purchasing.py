@@ -42,21 +42,23 @@ def policy_page(request: SignedInRequest) -> HttpResponse:
             messages.success(
                 request,
                 _("The change waits for a second administrator.")
-                if changed.proposed
+                if changed.waits
                 else _("The purchasing policy is set."),
             )
             return redirect("purchasing-policy")
     fields = {name: PurchasingPolicy._meta.get_field(name) for name in service.FIELDS}
-    wanted = service.proposed_values(policy)
+    wanted, since = service.proposed_values(policy), service.changed_since(policy)
     context = {
         "form": form,
         "policy": policy,
         "needs_second": needs_second(),
-        "may_confirm": bool(policy.proposed) and policies.can_confirm_policy(request.user, policy),
+        "may_confirm": bool(policy.proposed)
+        and not since
+        and policies.can_confirm_policy(request.user, policy),
+        "changed_since": bool(since),
         "changes": [
-            (fields[name].verbose_name, getattr(policy, name), value)  # type: ignore[union-attr]
+            (fields[name].verbose_name, getattr(policy, name), value, since.get(name))  # type: ignore[union-attr]
             for name, value in wanted.items()
-            if getattr(policy, name) != value
         ],
         "trail": trail(policy)[:40] if policy.pk else [],
     }

@@ -100,6 +100,57 @@ def test_what_only_tightens_is_in_force_at_once(admin):
     assert (done.sealing, done.openers, done.burn_in_hours, done.proposed) == ("always", 3, 96, {})
 
 
+def test_a_change_in_force_meanwhile_is_its_own_and_leaves_the_proposal_waiting(admin):
+    load_policy(preset="company", by=None)
+    set_purchasing_policy(by=admin, openers=1)
+    second = administrator()
+    done = set_purchasing_policy(by=second, burn_in_hours=96)
+    assert (done.burn_in_hours, done.openers, done.waits) == (96, 2, False)
+    entry = AuditEntry.objects.filter(action="purchasing_policy.set").latest("pk")
+    assert (entry.actor, "proposed_by" in entry.data) == (second, False)
+    assert (done.proposed, done.proposed_by) == ({"openers": "1"}, admin)
+    done = confirm_purchasing_policy(by=second)
+    assert (done.openers, done.burn_in_hours) == (1, 96)
+    entry = AuditEntry.objects.filter(action="purchasing_policy.set").latest("pk")
+    assert (entry.actor, entry.data["proposed_by"]) == (second, admin.pk)
+
+
+def test_a_proposal_holds_only_what_it_changes(admin):
+    load_policy(preset="company", by=None)
+    waiting = set_purchasing_policy(by=admin, openers=1, burn_in_hours=72, sealing="choice")
+    assert waiting.waits
+    assert waiting.proposed == {"openers": "1"}
+    set_purchasing_policy(by=administrator(), burn_in_hours=96)
+    assert confirm_purchasing_policy(by=administrator()).burn_in_hours == 96
+
+
+def test_a_proposal_whose_ground_changed_is_refused_and_says_so(admin):
+    load_policy(preset="company", by=None)
+    set_purchasing_policy(by=admin, openers=1)
+    second = administrator()
+    set_purchasing_policy(by=second, openers=3)
+    client = signed_in(second)
+    page = client.get(reverse("purchasing-policy")).text
+    assert reverse("purchasing-policy-step", args=["confirm"]) not in page
+    assert "Changed since it was proposed" in page
+    with pytest.raises(StaleData, match="openers") as refused:
+        confirm_purchasing_policy(by=second)
+    assert refused.value.changes == {"openers": ("2", "3")}
+    assert PurchasingPolicy.current().proposed == {"openers": "1"}
+    assert decline_purchasing_policy(by=second).openers == 3
+
+
+def test_somebody_elses_proposal_is_not_replaced_in_silence(admin):
+    load_policy(preset="company", by=None)
+    set_purchasing_policy(by=admin, openers=1)
+    with pytest.raises(InvalidTransition, match=str(admin)):
+        set_purchasing_policy(by=administrator(), reason_length=1)
+    waiting = set_purchasing_policy(by=admin, reason_length=1)
+    assert waiting.proposed == {"reason_length": "1"}
+    entry = AuditEntry.objects.filter(action="purchasing_policy.proposed").latest("pk")
+    assert entry.data["replaces"] == {"openers": ["2", "1"]}
+
+
 def test_one_is_enough_in_a_small_team(admin):
     load_policy(preset="small_team", by=None)
     assert set_purchasing_policy(by=admin, openers=1).openers == 1

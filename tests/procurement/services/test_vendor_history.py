@@ -19,6 +19,7 @@ from procurement.selectors.vendor_scores import MIN_POINTS, Part, VendorScore, v
 from procurement.services import awards, rfqs, rmas, vendors
 from procurement.services.reminders import remind_of_documents
 from procurement.services.vendor_documents import add_document, retire_document
+from procurement.states import BIDDEN_RFQ, RfqStatus
 from tests.factories import TeamFactory
 from tests.procurement import builders as b
 
@@ -106,6 +107,20 @@ def test_who_was_asked_and_did_not_answer_and_who_was_late(s):
     found = of(s)
     assert (found[s.vendor.pk].answered, found[s.vendor.pk].asked) == (1, 1)
     assert (found[s.rival.pk].answered, found[s.rival.pk].asked) == (0, 1)
+
+
+def test_an_answer_counts_whether_or_not_the_rfq_ended_with_an_award(s):
+    rfq = b.opened(s)
+    award = awards.propose_award(rfq_id=rfq.pk, to_none=True, reason=b.REASON, by=s.procurement)
+    awards.approve_award(award_id=award.pk, by=s.cto)
+    found = of(s)
+    for vendor in (s.vendor, s.rival):
+        assert (found[vendor.pk].answered, found[vendor.pk].asked) == (1, 1)
+
+
+def test_every_state_of_an_rfq_is_one_in_which_bids_still_come_or_one_in_which_they_are_in():
+    states = set(RfqStatus)
+    assert states - BIDDEN_RFQ == {RfqStatus.DRAFT, RfqStatus.OPEN, RfqStatus.CANCELLED}
 
 
 def test_a_reader_of_one_team_sees_the_history_of_that_team_only(s):
