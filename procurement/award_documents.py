@@ -10,6 +10,7 @@ from typing import Any
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from core.models import Organisation
 from core.money import Money
 from core.organisation import organisation
 from core.pdf import Attachment, render_pdf
@@ -21,20 +22,22 @@ from procurement.selectors.award_record import canonical
 
 
 def render_document(document: AwardDocument) -> bytes:
-    """PDF bytes; the same record, language and letterhead give the same bytes. Takes seconds: call it in a task."""
+    """PDF bytes; the same record and language give the same bytes. Takes seconds: call it in a task."""
     record = document.award.record
     if record is None:
         raise ValueError("an award that was not decided has no documents")
     at = datetime.fromisoformat(record["award"]["decided_at"])
     if document.kind == DocumentKind.REGRET:
         return render_pdf(
-            "procurement/regret_letter.html", {"letter": letter(document)}, document.language, made_at=at
+            "procurement/regret_letter.html", {"letter": letter(document)}, document.language, made_at=at,
+            letterhead=sender_of(record),
         )  # fmt: skip
     return render_pdf(
         "procurement/award_memo.html",
         memo_context(record, document.award.record_hash),
         document.language,
         made_at=at,
+        letterhead=sender_of(record),
         attachments=[
             Attachment(
                 "award.json", canonical(record).encode(), f"SHA-256 {document.award.record_hash}"
@@ -42,6 +45,14 @@ def render_document(document: AwardDocument) -> bytes:
         ],
         archive=True,
     )
+
+
+def sender_of(record: dict[str, Any]) -> Organisation:
+    """The organisation as it was when the award was decided, not kept anywhere."""
+    kept = record.get("organisation")
+    if kept is None:  # decided before it was part of the record: what is there is all that is known
+        return organisation()
+    return Organisation(**kept)
 
 
 def document_name(document: AwardDocument) -> str:
@@ -128,7 +139,8 @@ def _amount(text: str | None) -> Money | None:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A letter of regret: no price, name or number of another vendor is in it."""
+    """A letter of regret, in fixed words: nothing that a person wrote about the choice is in it, for that may name
+    another vendor or its price."""
 
     to: str
     address: str
@@ -155,9 +167,9 @@ def letter(document: AwardDocument) -> Letter:
             "thank you for your quote (version %(revision)s) on our request for quotation %(number)s, %(title)s."
         ) % {**known, "revision": quote["revision"]}
         if quote["disqualified"]:
-            second = _("It was not evaluated to the end for this reason: %(reason)s") % {
-                "reason": quote["disqualified_for"]
-            }
+            second = _(
+                "It was not evaluated to the end, because it did not meet a condition of this request."
+            )
         elif award["to_none"]:
             second = _("We closed this request without an award.")
         else:
@@ -169,7 +181,7 @@ def letter(document: AwardDocument) -> Letter:
             "Prices and terms of others are confidential, as yours are. For questions on the evaluation of your own "
             "quote, please write to %(owner)s."
         ) % {"owner": rfq["owner"]}  # fmt: skip
-        sender = organisation()
+        sender = sender_of(record)
         return Letter(
             to=quote["legal_name"] or quote["vendor"],
             address=quote["address"],

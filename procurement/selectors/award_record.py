@@ -7,14 +7,17 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from core.models import User
+from core.models import Organisation, User
 from core.money import money_json
+from core.organisation import organisation
 from procurement.milestones import parts_of as payment_parts
 from procurement.models import Award, Quote, Rfq
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.comparison import compare
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.states import QuoteStatus
+
+SENDER = ("name", "legal_name", "address", "time_zone")
 
 
 def stamp(instant: datetime | None) -> str | None:
@@ -29,6 +32,7 @@ def record_of(award: Award, *, by: User, at: datetime, over_reason: str = "") ->
     hang = ranking_sensitivity(comparison)
     facts = award_facts(award)
     return {
+        "organisation": _sender(organisation()),
         "rfq": _asked(rfq),
         "currency": comparison.currency,
         "weights": comparison.weights,
@@ -55,6 +59,11 @@ def record_of(award: Award, *, by: User, at: datetime, over_reason: str = "") ->
             for row in rfq.statements.select_related("person")
         ],
     }
+
+
+def _sender(of: Organisation) -> dict[str, str]:
+    """Who writes: the letterhead, and the zone in which days are told."""
+    return {name: getattr(of, name) for name in SENDER}
 
 
 def _asked(rfq: Rfq) -> dict[str, Any]:
