@@ -15,6 +15,7 @@ from core.outbox import notify
 from core.roles import Role
 from core.transitions import advance, check_version, lock
 from planning import policies
+from planning.capacity import daily
 from planning.models.allocations import Allocation, CapacityPool
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest, Origin, RequestRevision
@@ -82,14 +83,14 @@ def _check_planned(
     *,
     without: int | None = None,
 ) -> None:
-    """Raise InputError where a locked request would hold more cards than its plan in the days of the span."""
+    """Raise InputError where a locked request would hold more cards than its plan on any day of the span."""
     others = Allocation.objects.standing().filter(
         request=request, first_day__lte=last_day, last_day__gte=first_day
     )
     if without is not None:
         others = others.exclude(pk=without)
-    cards_of: list[int] = list(others.values_list("cards", flat=True))
-    held = sum(cards_of)
+    spans = others.values_list("first_day", "last_day", "cards")
+    held = int(max(daily(spans, first_day, (last_day - first_day).days + 1)))
     if not 1 <= cards <= plan.cards - held:
         raise InputError(
             "cards",
@@ -122,8 +123,8 @@ def book(
                 request=str(request), state=str(request.status))
         )  # fmt: skip
     plan = _plan_of(request)
-    _check_planned(request, plan, cards, first_day, last_day)
     _check_span(first_day, last_day)
+    _check_planned(request, plan, cards, first_day, last_day)
     pool = _lock_pool(accelerator or plan.accelerator_slug)
     _check_free(pool.accelerator_slug, cards, first_day, last_day)
     row = Allocation.objects.create(
@@ -176,8 +177,8 @@ def move_allocation(
     _lock_pool(pool_id)
     row = _lock(allocation_id, version)
     first, last, count = first_day or row.first_day, last_day or row.last_day, cards or row.cards
-    _check_planned(request, _plan_of(request), count, first, last, without=row.pk)
     _check_span(first, last)
+    _check_planned(request, _plan_of(request), count, first, last, without=row.pk)
     _check_free(pool_id, count, first, last, without=row.pk)
     before = {"cards": row.cards, "first_day": row.first_day, "last_day": row.last_day}
     after = {"cards": count, "first_day": first, "last_day": last}

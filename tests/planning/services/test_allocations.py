@@ -62,6 +62,17 @@ def booked(w, request=None, cards=8, first=0, last=20):
     )
 
 
+def test_a_plan_is_held_by_its_highest_day_not_by_the_sum_of_what_overlaps(w):
+    request = builders.approved(w)  # eight cards
+    booked(w, request, cards=5, first=0, last=5)
+    booked(w, request, cards=5, first=10, last=15)
+    with pytest.raises(InputError, match="1 … 3"):
+        booked(w, request, cards=4, first=0, last=20)
+    last = booked(w, request, cards=3, first=0, last=20)
+    allocations.release_allocation(allocation_id=last.pk, by=w.operations)
+    booked(w, request, cards=8, first=6, last=9)  # touches neither
+
+
 def test_cards_are_given_out_once_and_a_buffer_stays(w):
     booked(w)
     booked(w)
