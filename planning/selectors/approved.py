@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import F, Sum
+from django.db.models import F
 
 from core.exchange import convert
 from core.money import Money, round_amount
 from core.organisation import today
 from planning.models.approvals import ApprovalPolicy, OverApproval
-from planning.models.budgets import Bucket, EntryKind, LedgerEntry
+from planning.models.budgets import Bucket, LedgerEntry
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest
+from planning.selectors.order_rates import at_order_rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +63,21 @@ def approved(request_ids: Iterable[int]) -> dict[int, Approved]:
         best = raised.get(row.revision_id)
         if best is None or best.amount < row.amount:
             raised[row.revision_id] = row
-    ordered: dict[int, list[Money]] = {}
-    sums = (
-        LedgerEntry.objects.filter(
-            request__in=ids, bucket__in=[Bucket.COMMITTED, Bucket.ACTUAL]
-        )
-        .exclude(kind=EntryKind.REVALUED)  # a rate that moved is no more ordered
-        .order_by()
-        .values_list("request_id", "budget__currency")
-        .annotate(total=Sum("amount"))
-    )  # fmt: skip
-    for request_id, currency, total in sums:
-        if request_id is not None and total:
-            ordered.setdefault(request_id, []).append(Money(Decimal(total), currency))
+    ordered: dict[int, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    rows_of = LedgerEntry.objects.filter(
+        request__in=ids, bucket__in=[Bucket.COMMITTED, Bucket.ACTUAL]
+    ).select_related("budget")
+    for entry, amount in at_order_rates(rows_of):
+        if entry.request_id is not None:
+            ordered[entry.request_id][entry.budget.currency] += amount
     found = {}
     for plan in plans:
         request, base = plan.revision.request, plan.base_currency
         policy = plan.revision.policy or in_force
         spent = Money(Decimal(0), base)
-        for part in ordered.get(request.pk, []):
-            spent = spent + convert(part, base, today())
+        for currency, total in ordered[request.pk].items():
+            if total:
+                spent = spent + convert(Money(total, currency), base, today())
         found[request.pk] = Approved(
             request=request, amount=plan.base_money.rounded(), ordered=spent,
             tolerance=policy.order_tolerance, over=raised.get(plan.revision_id),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -49,6 +49,11 @@ def quarters_of(
     return days_by_quarter(*term, current) if term else [(current, 1)]
 
 
+def parts_of(money: Money, shares: Sequence[tuple[Quarter, int]]) -> list[Money]:
+    """`money` by quarter, to the cent; as it is where there is one."""
+    return [money] if len(shares) == 1 else split(money, [days for _quarter, days in shares])
+
+
 def bound_ahead(
     policy: ApprovalPolicy | None, quarter: Quarter, current: Quarter, balance: Balance
 ) -> bool:
@@ -82,11 +87,8 @@ def effects(plans: Iterable[PlanChoice], current: Quarter) -> dict[int, BudgetEf
     found = {}
     for plan in plans:
         policy, parts = shares[plan.pk]
-        pieces = (
-            [plan.money] if len(parts) == 1 else split(plan.money, [days for _q, days in parts])
-        )
         lines = []
-        for (quarter, _days), piece in zip(parts, pieces, strict=True):
+        for (quarter, _days), piece in zip(parts, parts_of(plan.money, parts), strict=True):
             budget = rows.get((plan.revision.request.team_id, plan.spend_kind, quarter))
             currency = budget.currency if budget else plan.base_currency
             before = sums[budget.pk] if budget else Balance(currency)

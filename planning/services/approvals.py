@@ -27,7 +27,6 @@ from planning.models.requests import CapacityRequest, RequestRevision
 from planning.models.studies import Study
 from planning.models.team_use import RevisionUse
 from planning.selectors.approvals import deciders, steps_with_facts
-from planning.selectors.budgets import Balance
 from planning.selectors.conditions import lowest
 from planning.selectors.team_use import use_kept
 from planning.services import budgets
@@ -49,12 +48,13 @@ def start_review(*, request: CapacityRequest, by: User | None) -> None:
     revision = request.current
     plan = PlanChoice.objects.get(revision=revision)
     policy = policy_of(revision)
-    balance = budgets.reserve(request=request, plan=plan, policy=policy, by=by)
+    left = budgets.reserve(request=request, plan=plan, policy=policy, by=by)
+    over = left is not None and left.amount < 0
     use = use_kept(revision)
     rules = [
         rule
         for rule in ApprovalRule.objects.filter(policy=policy)
-        if _applies(rule, request, revision, plan, balance, use)
+        if _applies(rule, request, revision, plan, over, use)
     ]
     if not rules:
         raise DomainError(
@@ -82,7 +82,7 @@ def start_review(*, request: CapacityRequest, by: User | None) -> None:
         revision=revision.number,
         content_hash=bound,
         steps=len(rules),
-        over_budget=balance.after_requests < 0,
+        over_budget=over,
     )
     _open_next(revision)
 
@@ -92,7 +92,7 @@ def _applies(
     request: CapacityRequest,
     revision: RequestRevision,
     plan: PlanChoice,
-    balance: Balance,
+    over_budget: bool,
     use: RevisionUse | None,
 ) -> bool:
     if rule.spend_kind and rule.spend_kind != plan.spend_kind:
@@ -101,7 +101,7 @@ def _applies(
         return False
     if rule.residence and rule.residence != revision.data_residence:
         return False
-    if rule.over_budget_only and balance.after_requests >= 0:
+    if rule.over_budget_only and not over_budget:
         return False
     if rule.low_use_only and not (use is not None and use.low):
         return False

@@ -25,10 +25,11 @@ from planning.models.budgets import Bucket, Budget, EntryKind, LedgerEntry
 from planning.models.plans import PlanChoice
 from planning.models.requests import CapacityRequest
 from planning.selectors.budgets import Balance, balances, held, plan_in, sums_with
-from planning.selectors.spread import bound_ahead, quarters_of
+from planning.selectors.spread import bound_ahead, parts_of, quarters_of
 from planning.services.ledger import (
     active_policy,
     budget_for,
+    budgets_for,
     entry_of,
     in_currency,
     lock_budgets,
@@ -39,21 +40,21 @@ from planning.services.ledger import (
     post_all,
 )
 from planning.services.moves import lock_request
-from planning.terms import split
 
 
 def reserve(
     *, request: CapacityRequest, plan: PlanChoice, policy: ApprovalPolicy, by: User | None
-) -> Balance:
-    """Put a soft reservation on the budget of this quarter, or of each quarter of a term, and return the tightest
-    balance with it. Over budget is no error here."""
-    shares = quarters_of(plan, policy, quarter_at())
-    rows = [
-        budget_for(team=request.team, quarter=quarter, kind=plan.spend_kind)
-        for quarter, _days in shares
-    ]
+) -> Money | None:
+    """Put a soft reservation on the budget of this quarter, or of each quarter of a term. Over budget is no error here.
+
+    Returns what the tightest of these budgets would have left if all that is asked for were approved, in the plan's
+    base currency. A later quarter that the policy lets be bound ahead of its allotment is not short; None: all are.
+    """
+    current = quarter_at()
+    shares = quarters_of(plan, policy, current)
+    rows = budgets_for(team=request.team, shares=shares, kind=plan.spend_kind)
     budgets = lock_budgets(row.pk for row in rows)
-    for row, part in zip(rows, _parts(plan.money, shares), strict=True):
+    for row, part in zip(rows, parts_of(plan.money, shares), strict=True):
         budget = budgets[row.pk]
         amount = plan_in(plan, budget.currency) if len(rows) == 1 else _part_in(plan, part, budget)
         if amount.amount > 0:
@@ -69,12 +70,13 @@ def reserve(
                 rate=plan_rate(plan, budget.currency),
                 by=by,
             )
-    return min(balances(budgets.values()).values(), key=lambda found: found.after_requests)
-
-
-def _parts(money: Money, shares: Sequence[tuple[Quarter, int]]) -> list[Money]:
-    """`money` by quarter; as it is where there is one."""
-    return [money] if len(shares) == 1 else split(money, [days for _quarter, days in shares])
+    sums, day = balances(budgets.values()), today()
+    left = [
+        convert(Money(sums[row.pk].after_requests, row.currency), plan.base_currency, day)
+        for row, (quarter, _days) in zip(rows, shares, strict=True)
+        if not bound_ahead(policy, quarter, current, sums[row.pk])
+    ]
+    return min(left, key=lambda found: found.amount, default=None)
 
 
 def _part_in(plan: PlanChoice, part: Money, budget: Budget, day: date | None = None) -> Money:
@@ -253,10 +255,10 @@ def _by_quarter(
 ) -> list[Part]:  # fmt: skip
     """What falls on each quarter of a term."""
     found = []
-    for (quarter, _days), part in zip(shares, _parts(money, shares), strict=True):
-        row = budget_for(
-            team=request.team, quarter=quarter, kind=plan.spend_kind, currency=currency
-        )
+    rows = budgets_for(
+        team=request.team, shares=shares, kind=plan.spend_kind, currency=currency
+    )  # fmt: skip
+    for (quarter, _days), row, part in zip(shares, rows, parts_of(money, shares), strict=True):
         rate = (
             plan_rate(plan, row.currency, day)
             if money.currency == plan.currency

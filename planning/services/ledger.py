@@ -57,6 +57,16 @@ def budget_for(*, team: Team, quarter: Quarter, kind: str, currency: str = "") -
     return found
 
 
+def budgets_for(
+    *, team: Team, shares: Iterable[tuple[Quarter, int]], kind: str, currency: str = ""
+) -> list[Budget]:
+    """The team's budget row of each quarter of a spread (see selectors.spread.quarters_of)."""
+    return [
+        budget_for(team=team, quarter=quarter, kind=kind, currency=currency)
+        for quarter, _days in shares
+    ]
+
+
 def lock_budgets(ids: Iterable[int]) -> dict[int, Budget]:
     """Budget rows by id, locked in ascending order."""
     rows = Budget.objects.select_for_update(of=("self",)).select_related("team")

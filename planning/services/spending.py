@@ -9,7 +9,6 @@ from datetime import date
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import QuerySet, Sum
 
 from core.audit import record
 from core.errors import DomainError, InputError, NotPermitted
@@ -25,9 +24,11 @@ from planning.models.requests import CapacityRequest
 from planning.selectors.approved import approved
 from planning.selectors.budgets import balance
 from planning.selectors.conditions import conditions
-from planning.selectors.spread import bound_ahead, quarters_of, term_of
+from planning.selectors.order_rates import at_order_rates
+from planning.selectors.spread import bound_ahead, parts_of, quarters_of, term_of
 from planning.services.ledger import (
     budget_for,
+    budgets_for,
     in_currency,
     lock_standing,
     over_budget,
@@ -60,10 +61,7 @@ def commit(
     plan = _plan_of(request)
     policy, current = policy_of(plan.revision), quarter_at()
     shares = quarters_of(plan, policy, current)
-    rows = [
-        budget_for(team=request.team, quarter=quarter, kind=plan.spend_kind)
-        for quarter, _days in shares
-    ]
+    rows = budgets_for(team=request.team, shares=shares, kind=plan.spend_kind)
     _require_procurement(by, rows[0])
     _require_sourced(request)
     budgets, standing = lock_standing(
@@ -88,8 +86,8 @@ def commit(
         keys = sorted(ordered)
         parts = list(zip((budgets[pk] for pk in keys), split(amount, [ordered[pk] for pk in keys]),
                          strict=True))  # fmt: skip
-    elif due.amount > 0 and len(rows) > 1:
-        pieces = split(amount, [days for _quarter, days in shares])
+    elif due.amount > 0:
+        pieces = parts_of(amount, shares)
         parts = [(budgets[row.pk], piece) for row, piece in zip(rows, pieces, strict=True)]
     entries = []
     for at, (budget, part) in enumerate(parts):
@@ -378,20 +376,46 @@ def _at_order_rate(request: CapacityRequest, amount: Money, target: Budget) -> M
     return Money(round_amount(amount.amount * entry.rate, target.currency), target.currency)
 
 
+def _entries(request: CapacityRequest) -> list[tuple[LedgerEntry, Decimal]]:
+    rows = LedgerEntry.objects.filter(request=request).exclude(
+        bucket__in=[Bucket.ALLOTTED, Bucket.RESERVED]
+    )
+    return at_order_rates(rows.select_related("budget"))
+
+
 def _promised(
     request: CapacityRequest, buckets: list[Bucket], currency: str
 ) -> tuple[Decimal, Decimal]:
-    """(what was promised, what was spent of it), in `currency`. What an invoice used up of a promise still counts."""
-    entries: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(request=request)
-    spending = entries.filter(bucket=Bucket.ACTUAL)
-    promises = entries.filter(bucket__in=buckets).exclude(source__in=spending.values("source"))
-    return _total(promises, currency), _total(spending, currency)
+    """(what was promised, what was spent of it), in `currency` at the rates of the orders. What an invoice used up of a
+    promise still counts."""
+    rows = _entries(request)
+    documents = {row.source for row, _amount in rows if row.bucket == Bucket.ACTUAL}
+    rates = {
+        (row.original_currency, row.budget.currency): row.rate
+        for row, _amount in rows
+        if row.bucket == Bucket.COMMITTED and row.kind == EntryKind.COMMITTED
+    }
+    promised: dict[str, Decimal] = defaultdict(Decimal)
+    spent: dict[str, Decimal] = defaultdict(Decimal)
+    measured: dict[int, Decimal] = {}
+    for row, amount in rows:
+        own = row.budget.currency
+        if row.bucket == Bucket.ACTUAL:
+            if row.reverses_id in measured:
+                amount = -measured[row.reverses_id]
+            elif row.original_currency != own and (row.original_currency, own) in rates:
+                due = row.original_amount * rates[row.original_currency, own]
+                amount = min(amount, round_amount(due, own))
+            measured[row.pk] = amount
+            spent[own] += amount
+        elif row.bucket in buckets and row.source not in documents:
+            promised[own] += amount
+    return _total(promised, currency), _total(spent, currency)
 
 
-def _total(entries: QuerySet[LedgerEntry], currency: str) -> Decimal:
-    rows = entries.order_by().values_list("budget__currency").annotate(total=Sum("amount"))
+def _total(sums: Mapping[str, Decimal], currency: str) -> Decimal:
     return sum(
-        (in_currency(Money(Decimal(total), own), currency)[0].amount for own, total in rows),
+        (in_currency(Money(total, own), currency)[0].amount for own, total in sums.items()),
         Decimal(0),
     )
 
@@ -408,11 +432,12 @@ def _hold_to_conditions(request: CapacityRequest, plan: PlanChoice, amount: Mone
         )  # fmt: skip
     if found.cap is None:
         return
-    entries: QuerySet[LedgerEntry] = LedgerEntry.objects.filter(
-        request=request, bucket__in=[Bucket.COMMITTED, Bucket.ACTUAL]
-    ).exclude(kind=EntryKind.REVALUED)
-    ordered = _total(entries, found.cap.currency)
-    after = Money(ordered, found.cap.currency) + in_currency(amount, found.cap.currency)[0]
+    sums: dict[str, Decimal] = defaultdict(Decimal)
+    for row, ordered in _entries(request):
+        if row.bucket in (Bucket.COMMITTED, Bucket.ACTUAL):
+            sums[row.budget.currency] += ordered
+    before = _total(sums, found.cap.currency)
+    after = Money(before, found.cap.currency) + in_currency(amount, found.cap.currency)[0]
     if found.cap < after:
         raise ConditionBroken(
             msg("%(request)s was approved up to %(cap)s; with this, %(sum)s would be ordered",

@@ -7,10 +7,11 @@ from decimal import Decimal
 
 import pytest
 import time_machine
+from django.db import transaction
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from core.errors import DomainError, NotPermitted
+from core.errors import DomainError, InputError, NotPermitted
 from core.models import AuditEntry, ExchangeRate, Notice
 from core.money import Money
 from core.organisation import quarter_at
@@ -18,9 +19,10 @@ from core.quarters import Quarter
 from planning import tasks
 from planning.models import ApprovalPolicy, Budget
 from planning.models.budgets import Bucket, EntryKind, LedgerEntry
+from planning.selectors.approved import approved
 from planning.selectors.budgets import balance, held
 from planning.selectors.exposure import open_exposures
-from planning.services import budget_changes, requests, revaluation, spending
+from planning.services import budget_changes, budgets, requests, revaluation, spending
 from planning.services.ledger import OverBudget, budget_for
 from planning.services.ledger_proof import prove_ledger
 from planning.services.policy_edit import edit_policy
@@ -97,6 +99,38 @@ def test_where_the_rules_bind_nothing_ahead_a_later_quarter_needs_money_too(w):
     request = contract(w)
     with pytest.raises(OverBudget, match="2027Q1"):
         builders.vote(request, w.lead)
+
+
+def started(request) -> bool:
+    """Whether the review said that the request goes over a budget."""
+    entry = AuditEntry.objects.get(action="request.review_started", object_id=str(request.pk))
+    return entry.data["over_budget"]
+
+
+def test_quarters_that_may_be_bound_ahead_make_a_request_no_over_budget_one(w):
+    builders.fund(w, "1000000", kind="cloud")
+    assert started(contract(w)) is False
+    ApprovalPolicy.objects.update(bind_ahead=False)
+    assert started(contract(w)) is True
+    ApprovalPolicy.objects.update(bind_ahead=True)
+    allot(
+        w, quarter_at().shift(2), "10"
+    )  # a later quarter of the term that has money has to hold its part
+    assert started(contract(w)) is True
+
+
+def test_the_tightest_of_budgets_in_two_currencies_is_found_in_one(w):
+    rate("7", date(2026, 11, 30))
+    builders.fund(w, "1000", kind="cloud")
+    Budget.objects.create(team=w.team, fiscal_year=2027, quarter=1, kind="cloud", currency="USD")
+    allot(w, quarter_at().next(), "900")  # 6300 yuan
+    request = builders.planned(
+        w, "200", plan_mode="leased", start=START, need_by=START, duration_days=32
+    )
+    with transaction.atomic():
+        left = budgets.reserve(request=request, plan=request.current.plan,
+                               policy=ApprovalPolicy.objects.get(active=True), by=w.finance)  # fmt: skip
+    assert left == Money(Decimal(900), "CNY")
 
 
 def test_where_the_rules_do_not_spread_the_whole_stands_in_the_quarter_of_the_decision(w):
@@ -302,6 +336,48 @@ def test_what_a_rate_did_is_no_more_ordered_and_the_rest_of_the_approval_can_be_
     assert by_quarter(request, Bucket.COMMITTED) == {"2026Q4": Decimal(2000)}
     spending.commit(request_id=request.pk, amount=Money(Decimal(2), "CNY"), source="order:PO-2",
                     by=w.procurement)  # fmt: skip
+
+
+def test_after_a_rate_moved_parts_are_cut_and_paid_up_to_what_was_ordered(w):
+    """100 USD ordered at 7, valued at 20 since: neither what is cut nor what is paid counts with the new rate."""
+    request = ordered(w)
+    rate("20")
+    revaluation.revalue(by=w.finance)
+    spending.release_commitment(request_id=request.pk, amount=Money(Decimal(50), "USD"),
+                                source="cut:1", by=w.procurement, reason="less")  # fmt: skip
+    assert approved([request.pk])[request.pk].ordered == Money(Decimal(350), "CNY")
+    for number, usd in enumerate(("20", "30")):
+        spending.post_actual(request_id=request.pk, amount=Money(Decimal(usd), "USD"),
+                             source=f"invoice:{number}", by=w.finance)  # fmt: skip
+    assert by_quarter(request, Bucket.COMMITTED) == {}
+    assert by_quarter(request, Bucket.ACTUAL) == {"2026Q4": Decimal(1000)}
+    with pytest.raises(InputError, match="ordered are"):
+        spending.post_actual(request_id=request.pk, amount=Money(Decimal(50), "USD"),
+                             source="invoice:3", by=w.finance)  # fmt: skip
+    assert prove_ledger() == []
+
+
+def test_a_re_valuation_raises_no_ceiling_of_invoices(w):
+    """100 USD ordered at 7 and valued at 20 since: 2000 yuan in yuan are more than what was ordered."""
+    request = ordered(w)
+    rate("20")
+    revaluation.revalue(by=w.finance)
+    with pytest.raises(InputError, match="ordered are"):
+        spending.post_actual(request_id=request.pk, amount=Money(Decimal(1500), "CNY"),
+                             source="invoice:1", by=w.finance)  # fmt: skip
+
+
+def test_what_was_carried_to_the_next_quarter_is_still_measured_at_the_order(w):
+    request = ordered(w)
+    rate("20")
+    revaluation.revalue(by=w.finance)
+    budget = Budget.objects.get()
+    with time_machine.travel(datetime(2027, 1, 2, 9, tzinfo=UTC), tick=False):
+        budget_changes.close_budget(budget_id=budget.pk, by=w.finance)
+        assert approved([request.pk])[request.pk].ordered == Money(Decimal(700), "CNY")
+        with pytest.raises(InputError, match="ordered are"):
+            spending.post_actual(request_id=request.pk, amount=Money(Decimal(1500), "CNY"),
+                                 source="invoice:1", by=w.finance)  # fmt: skip
 
 
 def test_the_clock_re_values_from_the_policys_share_on_and_not_without_one(w):
