@@ -76,7 +76,7 @@ class AmendForm(LineFields):
 
     def __init__(self, data: Any = None, *, order: PurchaseOrder) -> None:
         super().__init__(data)
-        written = write_terms(row.term for row in order.milestones.all())
+        written = write_terms(row.term for row in order.milestones.standing())
         self.initial = {**self.initial, "payments": written}
         self.add_lines(order)
 

@@ -63,17 +63,33 @@ class QuotePayment(PaymentTerm):
         ]
 
 
+class MilestoneQuerySet(models.QuerySet["Milestone"]):
+    def standing(self) -> MilestoneQuerySet:
+        """Those that the order is paid by, without those that an amendment put aside."""
+        return self.filter(retired_at=None)
+
+
 class Milestone(PaymentTerm):
-    """A part of an order's price that opens with its event. What it comes to follows from the order's totals."""
+    """A part of an order's price that opens with its event. What it comes to follows from the order's totals.
+
+    Those that an amendment replaced are retired where a void invoice claimed them: kept for it, counted nowhere.
+    """
 
     order = models.ForeignKey(PurchaseOrder, on_delete=models.CASCADE, related_name="milestones")
+    retired_at = models.DateTimeField(_("retired"), null=True, editable=False)
+
+    objects = MilestoneQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("payment milestone")
         verbose_name_plural = _("payment milestones")
         ordering = ["order_id", "position"]
         constraints = [
-            models.UniqueConstraint(fields=["order", "position"], name="milestone_position"),
+            models.UniqueConstraint(
+                fields=["order", "position"],
+                condition=Q(retired_at=None),
+                name="milestone_position",
+            ),
             models.CheckConstraint(
                 condition=Q(percent__gt=0, percent__lte=100), name="milestone_percent"
             ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from core.money import Money
-from procurement.models import Invoice, InvoiceLine, PurchasingPolicy
+from procurement.models import Invoice, InvoiceLine, Milestone, PurchasingPolicy
 from procurement.selectors.milestones import MilestoneState, milestone_states
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.states import COUNTED_INVOICE
@@ -53,25 +53,29 @@ def matched_lines(invoice: Invoice) -> list[MatchedLine]:
 class BilledPart:
     """What an invoice asks of one milestone, beside what is open."""
 
-    state: MilestoneState
+    milestone: Milestone
+    state: MilestoneState | None  # None: the milestone was retired after this invoice was voided
     amount: Money
-    others: Money  # on other invoices that matched
+    others: Money | None  # on other invoices that matched
 
     @property
     def differs(self) -> bool:
+        if self.state is None or self.others is None:
+            return False
         free = self.state.amount if self.state.is_open else self.state.opened
         return self.amount > free - self.others
 
 
 def billed_parts(invoice: Invoice) -> list[BilledPart]:
     """Each milestone on the invoice; none where it is for accepted quantities."""
-    parts = list(invoice.parts.all())
+    parts = list(invoice.parts.select_related("milestone"))
     if not parts:
         return []
     states = {state.milestone.pk: state for state in milestone_states(invoice.order)}
     found = []
     for part in parts:
-        state, amount = states[part.milestone_id], Money(part.amount, invoice.currency)
+        state, amount = states.get(part.milestone_id), Money(part.amount, invoice.currency)
         own = amount if invoice.status in COUNTED_INVOICE else Money(Decimal(0), invoice.currency)
-        found.append(BilledPart(state, amount, state.matched - own))
+        others = None if state is None else state.matched - own
+        found.append(BilledPart(part.milestone, state, amount, others))
     return found

@@ -76,8 +76,8 @@ class MilestoneState:
 def milestone_states(
     order: PurchaseOrder, totals: DocumentTotals | None = None
 ) -> list[MilestoneState]:
-    """Every milestone of `order`, in order; none where it is paid by accepted quantity."""
-    rows = list(order.milestones.all())
+    """Every standing milestone of `order`, in order; none where it is paid by accepted quantity."""
+    rows = list(order.milestones.standing())
     if not rows:
         return []
     lines = list(order.lines.all())

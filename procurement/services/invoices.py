@@ -96,7 +96,7 @@ def capture_invoice(
             msg("Invoice %(number)s of %(vendor)s is here already", number=text,
                 vendor=order.vendor.name)
         ) from None  # fmt: skip
-    if order.milestones.exists():
+    if order.milestones.standing().exists():
         _add_parts(invoice, order, lines, milestones)
     elif milestones:
         raise InputError(
@@ -173,7 +173,7 @@ def _add_parts(
             msg("The order is paid by milestones: say how much of which one is invoiced"),
             value=len(lines),
         )
-    known = {row.position: row for row in order.milestones.all()}
+    known = {row.position: row for row in order.milestones.standing()}
     digits = minor_digits(order.currency)
     rows: dict[int, InvoicePart] = {}
     for given in milestones:

@@ -72,14 +72,19 @@ def draft_orders(award: Award, *, by: User) -> list[PurchaseOrder]:
 
 
 def set_milestones(order: PurchaseOrder, terms: Iterable[Term]) -> None:
-    """The order is paid by these terms from now on; by accepted quantity where there are none."""
-    order.milestones.all().delete()
+    """The order is paid by these terms from now on; by accepted quantity where there are none.
+
+    Milestones that an invoice claims (a void one: terms stand under any other) are retired, the others are gone.
+    """
+    before = order.milestones.standing()
+    before.filter(parts=None).delete()
+    before.update(retired_at=timezone.now())
     Milestone.objects.bulk_create(Milestone(order=order, **columns) for columns in numbered(terms))
 
 
 def terms_of(order: PurchaseOrder) -> list[dict[str, Any]]:
     """The order's payment terms as JSON values."""
-    return [row.term.to_json() for row in order.milestones.all()]
+    return [row.term.to_json() for row in order.milestones.standing()]
 
 
 def _store_totals(order: PurchaseOrder, totals: DocumentTotals) -> None:

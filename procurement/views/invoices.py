@@ -44,7 +44,7 @@ def order_invoice(request: SignedInRequest, pk: int) -> HttpResponse:
     """Capture an invoice as printed; matching is the next step."""
     order = visible(request.user, "order", pk)
     policies.require_action(request.user, "capture_invoice", order)
-    kind = MilestoneInvoiceForm if order.milestones.exists() else InvoiceForm
+    kind = MilestoneInvoiceForm if order.milestones.standing().exists() else InvoiceForm
     form = kind(request.POST or None, request.FILES or None, order=order)
     status = 422 if request.method == "POST" else 200
     if request.method == "POST" and form.is_valid():

@@ -191,6 +191,32 @@ def test_terms_change_by_an_amendment_of_two_people_until_something_is_invoiced(
         )
 
 
+def test_terms_claimed_by_a_void_invoice_are_retired_when_they_change(s, client):
+    order = ordered(s)
+    void = bill(s, order, {1: "678000"})
+    invoices.void_invoice(invoice_id=void.pk, reason="billed too early", by=s.finance)
+    for other in (
+        [{"event": "order", "percent": "20"}, {"event": "acceptance", "percent": "80"}],
+        [],
+        TERMS,
+    ):
+        revision = orders.propose_amendment(
+            order_id=order.pk, payments=other, reason="other terms", by=s.procurement
+        )
+        orders.approve_amendment(revision_id=revision.pk, by=s.cto)
+        order = PurchaseOrder.objects.get(pk=order.pk)
+        assert orders.terms_of(order) == [{"days": 0, "label": "", **term} for term in other]
+    assert sum(state.amount.amount for state in milestone_states(order)) == order.gross_amount
+    # One row more than stand: the claimed one; the three beside it are gone.
+    assert list(order.milestones.values_list("position", "retired_at").filter(position=1)) != []
+    assert order.milestones.count() == len(TERMS) + 1
+    assert matched(s, order, {1: "678000"}, "M-2").status == "matched"
+    client.force_login(s.finance)
+    assert "payment terms were changed since" in client.get(void.get_absolute_url()).text
+    shown = client.get(f"/api/v1/procurement/invoices/{void.pk}/").json()
+    assert shown["milestones"] == [{"position": 1, "amount": "678000.000"}]
+
+
 def test_terms_are_part_of_the_quotes_hash_and_follow_an_extension(s):
     rfq = b.rfq(s)
     plain = b.quote(s, rfq)
