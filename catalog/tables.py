@@ -18,6 +18,7 @@ from catalog import display, filters, selectors
 from catalog.labels import source_words, tco_label
 from core.exports import Column
 from core.models import ExchangeRate
+from core.money import trimmed
 
 Cell = Callable[[Any], Any]
 
@@ -268,8 +269,8 @@ OFFERS = Listing(
         Column("whole_instance", lambda row: row.offer.complete),
         Column("kind", lambda row: row.kind),
         Column("term_months", lambda row: row.term_months or None),
-        Column("price_per_instance_hour", lambda row: row.amount.normalize()),
-        Column("price_per_accelerator_hour", lambda row: row.per_accelerator.normalize()),
+        Column("price_per_instance_hour", lambda row: trimmed(row.amount)),
+        Column("price_per_accelerator_hour", lambda row: trimmed(row.per_accelerator)),
         Column("currency", lambda row: row.currency),
         Column("caution", lambda row: row.quality),
         *_provenance(lambda row: row),
@@ -427,7 +428,7 @@ RATES = Listing(
     (
         Column("base", lambda row: row.base),
         Column("quote", lambda row: row.quote),
-        Column("rate", lambda row: row.rate.normalize()),
+        Column("rate", lambda row: trimmed(row.rate)),
         Column("as_of", lambda row: row.as_of),
         Column("source", lambda row: row.source),
     ),

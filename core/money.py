@@ -33,6 +33,11 @@ CURRENCIES: tuple[str, ...] = (
 )  # fmt: skip
 
 
+def trimmed(value: Decimal) -> Decimal:
+    """`value` without the zeros behind its point, and never in powers of ten: 10, where normalize() writes 1E+1."""
+    return Decimal(f"{value.normalize():f}")
+
+
 def minor_digits(currency: str) -> int:
     """Digits after the point in which `currency` is paid."""
     return MINOR_DIGITS.get(currency, 2)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, ngettext
 
 from catalog.reference import accelerator_label, model_label
 from core.messages import msg
-from core.money import Money
+from core.money import Money, trimmed
 from core.templatetags.ui import money, percent, quantity, said, significant, span
 from core.units import unit_words
 from planning import workloads
@@ -161,7 +161,7 @@ def plan_facts(plan: PlanChoice) -> list[tuple[str, str, str]]:
     if plan.base_currency != plan.currency:
         rate = gettext("%(amount)s at %(rate)s, %(day)s") % {
             "amount": money(plan.base_money),
-            "rate": number_format(plan.rate.normalize()),
+            "rate": number_format(trimmed(plan.rate)),
             "day": date_format(plan.rate_date),
         }
     cards = said(msg("%(n)s in %(servers)s servers", n=plan.cards, servers=plan.servers or "–"))

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from core.errors import InputError
 from core.messages import msg
-from core.money import Money, minor_digits, round_amount
+from core.money import Money, minor_digits, round_amount, trimmed
 
 
 class TaxMode(StrEnum):
@@ -95,7 +95,7 @@ def document_totals(
     for line in lines:
         net = line_amount(line.quantity, line.unit_price, currency)
         tax = None
-        rate = line.tax_rate.normalize()
+        rate = trimmed(line.tax_rate)
         if tax_mode is TaxMode.LINE:
             tax = (net * rate).rounded()
             line_taxes[rate] = line_taxes.get(rate, zero) + tax

@@ -69,15 +69,23 @@ CURVES: Mapping[str, Curve] = MappingProxyType(
 )
 
 
-_CORRECTED: ContextVar[Mapping[str, Default | Curve]] = ContextVar(
-    "corrected", default=MappingProxyType({})
-)
+@dataclass(frozen=True, slots=True)
+class _InForce:
+    """Corrections by name, and the version of all together: told once, asked for with every case."""
+
+    rows: Mapping[str, Default | Curve]
+    stamp: str
+
+
+_SHIPPED = _InForce(MappingProxyType({}), VERSION)
+_CORRECTED: ContextVar[_InForce] = ContextVar("corrected", default=_SHIPPED)
 
 
 @contextmanager
 def corrected(rows: Iterable[Default | Curve]) -> Iterator[None]:
     """Within, these stand in place of the defaults of their names. Names that are not known change nothing."""
-    token = _CORRECTED.set(MappingProxyType({row.name: row for row in rows}))
+    by_name = MappingProxyType({row.name: row for row in rows})
+    token = _CORRECTED.set(_InForce(by_name, _stamp(by_name)))
     try:
         yield
     finally:
@@ -86,7 +94,10 @@ def corrected(rows: Iterable[Default | Curve]) -> Iterator[None]:
 
 def stamp() -> str:
     """The version of what is in force; corrections add their number and a hash of their figures."""
-    rows = _CORRECTED.get()
+    return _CORRECTED.get().stamp
+
+
+def _stamp(rows: Mapping[str, Default | Curve]) -> str:
     if not rows:
         return VERSION
     figures = json.dumps(
@@ -97,13 +108,13 @@ def stamp() -> str:
 
 def known(name: str) -> Default:
     """The constant `name` as it is in force, with its range and source."""
-    found = _CORRECTED.get().get(name)
+    found = _CORRECTED.get().rows.get(name)
     return found if isinstance(found, Default) else DEFAULTS[name]
 
 
 def known_curve(name: str) -> Curve:
     """The series `name` as it is in force."""
-    found = _CORRECTED.get().get(name)
+    found = _CORRECTED.get().rows.get(name)
     return found if isinstance(found, Curve) else CURVES[name]
 
 

@@ -14,7 +14,9 @@ from core.models import Organisation, User
 from core.organisation import organisation
 from core.policies import require
 from planning import policies
+from planning.economics import defaults
 from planning.places import country_of_zone
+from planning.services.snapshots import corrected_costs
 from planning.study.search.purchase_tax import PurchaseTax, usual_tax
 
 
@@ -23,8 +25,14 @@ def purchase_tax() -> PurchaseTax | None:
     org = organisation()
     if org.purchase_tax_rate is not None:
         return PurchaseTax(float(org.purchase_tax_rate), org.purchase_tax_reclaimed)
-    usual = usual_tax(country_of_zone(org.time_zone))
+    usual = tax_of(country_of_zone(org.time_zone))
     return usual and PurchaseTax(usual.rate, org.purchase_tax_reclaimed)
+
+
+def tax_of(country: str) -> PurchaseTax | None:
+    """The country's usual tax as the organisation's catalogue holds it: a corrected cost default counts. One query."""
+    with defaults.corrected(corrected_costs()):
+        return usual_tax(country)
 
 
 @transaction.atomic

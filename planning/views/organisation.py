@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from core.http import SignedInRequest
+from core.money import trimmed
 from core.organisation import organisation
 from core.policies import require
 from planning import policies
@@ -38,7 +39,7 @@ def purchase_tax_page(request: SignedInRequest) -> HttpResponse:
     form = PurchaseTaxForm(
         request.POST or None,
         initial={
-            "rate": None if rate is None else (rate * 100).normalize(),
+            "rate": None if rate is None else trimmed(rate * 100),
             "reclaimed": org.purchase_tax_reclaimed,
         },
     )

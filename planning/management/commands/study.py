@@ -16,10 +16,10 @@ from core.organisation import NotSetUp, organisation, today
 from planning.management.commands.estimate import read_request
 from planning.places import country_of_zone
 from planning.services import snapshots, studies
-from planning.services.purchase_tax import purchase_tax
+from planning.services.purchase_tax import purchase_tax, tax_of
 from planning.study.answer_json import error_json
 from planning.study.request import parse_request
-from planning.study.search.purchase_tax import usual_tax
+from planning.study.search.purchase_tax import PurchaseTax, usual_tax
 from planning.study.search.run import Setting, run_study
 from planning.study.search.say import said
 from planning.study_text import result_lines
@@ -66,6 +66,14 @@ def _study(seed: int, country: str) -> dict[str, Any]:
         currency = told
         home = {"CNY": "CN"}.get(told, home)
     land = country or home
-    setting = Setting(currency=currency, seed=seed, country=land, tax=tax or usual_tax(land))
+    setting = Setting(currency=currency, seed=seed, country=land, tax=tax or _usual(land))
     inputs = studies.prepare(request, snapshots.snapshot(day), setting)
     return run_study(inputs.request, inputs.known, inputs.snapshot, inputs.setting)
+
+
+def _usual(country: str) -> PurchaseTax | None:
+    """The country's usual tax, by the catalogue's cost defaults where there is one."""
+    try:
+        return tax_of(country)
+    except (OperationalError, ProgrammingError):
+        return usual_tax(country)

@@ -6,6 +6,7 @@ to the cent.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -255,42 +256,73 @@ def bought(
 ) -> tuple[Candidates, list[Unpriced]]:
     """Every way on servers that are bought for it, in a colocation and in each own room; servers whose currency has no
     rate or no defaults are named."""
-    rows: list[tuple[int, int, int, float, float, int]] = []
-    unpriced: dict[str, Unpriced] = {}
+    amounts: dict[tuple[int, int], float] = {}  # of an order, by server model and their number
+
+    def price(one: Holding, room: Room | None, way: int, servers: int) -> Prices:
+        platform = snapshot.platforms[one.platform]
+        used = int(ways.cards[way]) * float(ways.hours[way])
+        found = owned_cost(snapshot, platform, servers, used, utilisation, room, tax)
+        cost = snapshot.table.unit_price(found.cost, currency).rounded()
+        if (one.platform, servers) not in amounts:
+            paid = paid_at_order(snapshot, found.case, currency)
+            amounts[one.platform, servers] = float(sum(line.amount.amount for line in paid))
+        return float(cost.amount), amounts[one.platform, servers]
+
+    return holdings(
+        ways,
+        accelerators,
+        snapshot,
+        [Holding(p.server.name, number) for number, p in enumerate(snapshot.platforms)],
+        price,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A server model, and the lease by which it is had (-1: it is bought)."""
+
+    name: str
+    platform: int  # of the snapshot
+    lease: int = -1
+
+
+Prices = tuple[float, float] | None  # cost and amount in the study's currency; None: no such way
+
+
+def holdings(
+    ways: Ways,
+    accelerators: tuple[Accelerator, ...],
+    snapshot: Snapshot,
+    among: Sequence[Holding],
+    price: Callable[[Holding, Room | None, int, int], Prices],
+) -> tuple[Candidates, list[Unpriced]]:
+    """Every way on each of `among`, in a colocation and in each own room, at `price(holding, room, way, servers)`.
+
+    What cannot be priced (InputError) is named and takes nothing else with it: a room without a rate leaves the other
+    rooms, a lease the other leases.
+    """
+    rows: list[tuple[int, int, int, int, int, float, float]] = []
+    unpriced: dict[tuple[str, str], Unpriced] = {}
     slugs = [accelerator.slug for accelerator in accelerators]
-    for number, platform in enumerate(snapshot.platforms):
-        if platform.server.accelerator not in slugs:
+    for one in among:
+        server = snapshot.platforms[one.platform].server
+        if server.accelerator not in slugs:
             continue
-        own: Ints = np.flatnonzero(ways.accelerator == slugs.index(platform.server.accelerator))
-        own = own[ways.linked[own] <= platform.server.accelerators]
-        amounts: dict[int, float] = {}  # of an order, by servers
+        own: Ints = np.flatnonzero(ways.accelerator == slugs.index(server.accelerator))
+        own = own[ways.linked[own] <= server.accelerators]
         for place, room in enumerate((None, *snapshot.rooms), start=-1):
-            try:
-                snapshot.table.unit_price(platform.server.price, currency)
-                for way in own:
-                    cards, hours = int(ways.cards[way]), float(ways.hours[way])
-                    servers = -(-cards // platform.server.accelerators)
-                    found = owned_cost(
-                        snapshot, platform, servers, cards * hours, utilisation, room, tax
+            for way in map(int, own):
+                servers = -(-int(ways.cards[way]) // server.accelerators)
+                try:
+                    found = price(one, room, way, servers)
+                except InputError as error:
+                    name = one.name if room is None else f"{one.name} · {room.site.name}"
+                    unpriced.setdefault(
+                        (one.name, str(error.message)), Unpriced(name, error.message)
                     )
-                    cost = snapshot.table.unit_price(found.cost, currency).rounded()
-                    if servers not in amounts:
-                        paid = paid_at_order(snapshot, found.case, currency)
-                        amounts[servers] = float(sum(line.amount.amount for line in paid))
-                    rows.append(
-                        (
-                            int(way),
-                            number,
-                            place,
-                            float(cost.amount),
-                            amounts[servers],
-                            servers,
-                        )
-                    )
-            except InputError as error:
-                unpriced.setdefault(
-                    platform.server.name, Unpriced(platform.server.name, error.message)
-                )
+                    continue
+                if found is not None:
+                    rows.append((way, one.platform, place, one.lease, servers, *found))
     if not rows:
         return none(), list(unpriced.values())
 
@@ -299,23 +331,12 @@ def bought(
 
     taken = whole(0)
     nothing = np.full(taken.size, -1, dtype=np.int64)
-    return (
-        Candidates(
-            way=taken,
-            offer=nothing,
-            platform=whole(1),
-            stock=nothing,
-            mix=nothing,
-            room=whole(2),
-            lease=nothing,
-            cost=np.array([row[3] for row in rows]),
-            amount=np.array([row[4] for row in rows]),
-            hours=ways.hours[taken],
-            seconds=ways.seconds[taken],
-            instances=whole(5),
-        ),
-        list(unpriced.values()),
-    )
+    candidates = Candidates(
+        way=taken, offer=nothing, platform=whole(1), stock=nothing, mix=nothing, room=whole(2), lease=whole(3),
+        cost=np.array([row[5] for row in rows]), amount=np.array([row[6] for row in rows]),
+        hours=ways.hours[taken], seconds=ways.seconds[taken], instances=whole(4),
+    )  # fmt: skip
+    return candidates, list(unpriced.values())
 
 
 # ---- Reuse -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from decimal import Decimal
 
 import numpy as np
 
-from core.errors import InputError
 from core.messages import Message, msg
 from core.money import Money, total
 from planning.economics import defaults, exact
@@ -20,10 +19,18 @@ from planning.economics.ownership import LINE_LABELS, capital_lines, running_cos
 from planning.economics.ownership_case import OwnershipCase
 from planning.economics.types import HOURS_PER_MONTH, CostLine
 from planning.estimators.types import Accelerator
-from planning.study.search.costs import Candidates, Owned, case_of, housed, none
+from planning.study.search.costs import (
+    Candidates,
+    Holding,
+    Owned,
+    Prices,
+    case_of,
+    holdings,
+    housed,
+)
 from planning.study.search.purchase_tax import TAX_LABEL, PurchaseTax
 from planning.study.search.snapshot import Lease, Platform, Room, Snapshot, Unpriced
-from planning.study.search.ways import Ints, Ways
+from planning.study.search.ways import Ways
 
 BESIDE = ("network", "storage")  # capital that a lease of servers does not bring
 
@@ -127,60 +134,29 @@ def leased(
     tax: PurchaseTax | None = None,
 ) -> tuple[Candidates, list[Unpriced]]:
     """Every way on servers that are leased for it, in a colocation and in each own room; what has no rate is named."""
-    rows: list[tuple[int, int, int, int, float, float, int]] = []
-    unpriced: dict[str, Unpriced] = {}
-    slugs = [accelerator.slug for accelerator in accelerators]
-    platforms = {platform.server.slug: number for number, platform in enumerate(snapshot.platforms)}
-    for index, lease in enumerate(snapshot.leases):
-        number = platforms[lease.platform]
-        platform = snapshot.platforms[number]
-        if platform.server.accelerator not in slugs:
-            continue
-        own: Ints = np.flatnonzero(ways.accelerator == slugs.index(platform.server.accelerator))
-        own = own[ways.linked[own] <= platform.server.accelerators]
-        try:
-            for place, room in enumerate((None, *snapshot.rooms), start=-1):
-                for way in own:
-                    cards, hours = int(ways.cards[way]), float(ways.hours[way])
-                    span = max(float(ways.span_hours[way]), hours)
-                    if not math.isfinite(span):
-                        continue
-                    servers = -(-cards // platform.server.accelerators)
-                    found = leased_cost(
-                        snapshot,
-                        lease,
-                        platform,
-                        servers,
-                        cards * hours,
-                        span,
-                        utilisation,
-                        room,
-                        tax,
-                    )
-                    cost = snapshot.table.unit_price(found.cost, currency).rounded()
-                    months = lease.months * terms_of(lease, span)
-                    order = lease_order(snapshot, lease, found.case, months, currency)
-                    amount = sum((line.amount.amount for line in order), Decimal(0))
-                    rows.append(
-                        (int(way), number, place, index, float(cost.amount), float(amount), servers)
-                    )
-        except InputError as error:
-            name = f"{lease.lessor} · {platform.server.name}"
-            unpriced.setdefault(name, Unpriced(name, error.message))
-    if not rows:
-        return none(), list(unpriced.values())
+    numbers = {platform.server.slug: number for number, platform in enumerate(snapshot.platforms)}
+    amounts: dict[tuple[int, int, int], float] = {}  # of an order, by lease, servers and months
 
-    def whole(column: int) -> Ints:
-        return np.array([row[column] for row in rows], dtype=np.int64)
+    def price(one: Holding, room: Room | None, way: int, servers: int) -> Prices:
+        lease, hours = snapshot.leases[one.lease], float(ways.hours[way])
+        span = max(float(ways.span_hours[way]), hours)
+        if not math.isfinite(span):
+            return None
+        platform, used = snapshot.platforms[one.platform], int(ways.cards[way]) * hours
+        found = leased_cost(snapshot, lease, platform, servers, used, span, utilisation, room, tax)
+        cost = snapshot.table.unit_price(found.cost, currency).rounded()
+        key = (one.lease, servers, lease.months * terms_of(lease, span))
+        if key not in amounts:
+            order = lease_order(snapshot, lease, found.case, key[2], currency)
+            amounts[key] = float(sum(line.amount.amount for line in order))
+        return float(cost.amount), amounts[key]
 
-    taken = whole(0)
-    nothing = np.full(taken.size, -1, dtype=np.int64)
-    candidates = Candidates(
-        way=taken, offer=nothing, platform=whole(1), stock=nothing, mix=nothing, room=whole(2), lease=whole(3),
-        cost=np.array([row[4] for row in rows]), amount=np.array([row[5] for row in rows]),
-        hours=ways.hours[taken], seconds=ways.seconds[taken], instances=whole(6),
-    )  # fmt: skip
-    return candidates, list(unpriced.values())
+    among = [
+        Holding(f"{lease.lessor} · {snapshot.platforms[number].server.name}", number, index)
+        for index, lease in enumerate(snapshot.leases)
+        if (number := numbers.get(lease.platform)) is not None
+    ]
+    return holdings(ways, accelerators, snapshot, among, price)
 
 
 def lease_notes(

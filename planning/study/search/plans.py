@@ -158,10 +158,9 @@ def _leased(world: World, i: int, cards: int, hours: float) -> Bill:
     order = lease_order(snapshot, lease, found.case, months, world.currency)
     tax = total((line.amount for line in order if line.name == "vat"), world.currency)
     cost = snapshot.table.unit_price(found.cost, world.currency).rounded()
-    platform = snapshot.platforms[int(world.candidates.platform[i])]
     notes = (
         *lease_notes(snapshot, lease, found.case, months, found.share, world.currency),
-        tax_note(world.tax, tax, included=platform.tax_included),
+        tax_note(world.tax, tax, included=False),  # a quotation of a lease is before tax
         *_pooled_notes(world, i),
         *_housing_notes(room_of(snapshot, world.candidates, i)),
     )

@@ -7,8 +7,12 @@ from decimal import Decimal
 import pytest
 from django.urls import reverse
 
+from catalog.models import TcoDefault
+from catalog.services.loading import load_reference
+from catalog.services.revisions import TCO, correct
 from core.errors import InputError, NotPermitted
 from core.models import AuditEntry, Organisation
+from core.organisation import today
 from planning.services.purchase_tax import purchase_tax, set_purchase_tax
 from planning.services.studies import inputs_of, setting_for
 from planning.study.search.purchase_tax import PurchaseTax
@@ -89,3 +93,25 @@ def test_a_study_of_before_knows_of_no_tax(w):
     assert inputs_of(study).setting.tax == PurchaseTax(0.13, reclaimed=True)
     study.inputs = {k: v for k, v in study.inputs.items() if k != "purchase_tax"}
     assert inputs_of(study).setting.tax is None
+
+
+def test_a_rate_that_was_corrected_in_the_catalogue_is_the_usual_one(w, client):
+    load_reference()
+    row = TcoDefault.objects.get(key="vat.china")
+    correct(
+        TCO, pk=row.pk, changes={"low": 0.06, "value": 0.09}, reason="It was lowered", source="Ministry",
+        as_of=today(), confidence="read", by=w.procurement,
+    )  # fmt: skip
+
+    assert purchase_tax() == PurchaseTax(0.09, reclaimed=True)
+    assert setting_for(builders.draft(w).current).tax == PurchaseTax(0.09, reclaimed=True)
+    client.force_login(w.finance)
+    assert client.get(reverse("api-purchase-tax")).json()["counted"] == "0.0900"
+
+
+def test_ten_per_cent_is_written_as_ten(w, client):
+    set_purchase_tax(rate=Decimal("0.1"), reclaimed=True, by=w.admin)
+    client.force_login(w.admin)
+    page = client.get(reverse("purchase-tax")).content.decode()
+    assert 'value="10"' in page
+    assert "1E+1" not in page

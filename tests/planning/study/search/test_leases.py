@@ -9,11 +9,16 @@ from decimal import Decimal
 import pytest
 
 from core.money import Money
+from planning.economics import defaults
+from planning.economics.types import Site
 from planning.study.request import parse_request
+from planning.study.search import leasing
 from planning.study.search.compare import market_changes, outdates
+from planning.study.search.leasing import lease_order
+from planning.study.search.leasing import leased as leased_ways
 from planning.study.search.purchase_tax import PurchaseTax
-from planning.study.search.run import Setting, run_study
-from planning.study.search.snapshot import Lease, snapshot_from_json
+from planning.study.search.run import Setting, run_study, ways_of
+from planning.study.search.snapshot import Lease, Room, snapshot_from_json
 from planning.study.search.what_if import Changes, part_of, what_if
 from tests.planning.study.search import markets
 from tests.planning.study.search.markets import H100, HOURS, market, offer, reasons, text
@@ -145,3 +150,56 @@ def test_the_snapshot_keeps_it_what_if_counts_it_and_a_new_quotation_outdates():
     moved = market_changes(plain.to_json(), quoted.to_json())
     assert moved["leases_changed"] == 2
     assert outdates(moved, "USD")
+
+
+def test_one_lease_or_room_without_a_rate_hides_no_other():
+    yen = Money(Decimal(1_500_000), "JPY")
+    bad = replace(lease(), lessor="Bad", monthly=yen, deposit=None, buyout=None)
+    kept = [Room(Site(name, 500.0, 500.0, 20, 40.0)) for name in ("First", "Last")]
+    dear = Room(Site("Yen", 500.0, 500.0, 20, 40.0), charge=Money(Decimal(9000), "JPY"))
+    rooms = (kept[0], dear, kept[1])
+
+    result = study(bad, lease(), rooms=rooms)
+
+    mine = [row for row in result["unpriced"] if row["subject"].startswith(("Bad", "Lessor"))]
+    assert {row["subject"] for row in mine} == {"Bad · HGX", "Lessor · HGX · Yen"}
+    known, request = None, parse_request(NEED)
+    snapshot = replace(
+        market(offer(price="80"), platforms=[markets.platform()], slugs=(H100,)),
+        leases=(bad, lease()), rooms=rooms,
+    )  # fmt: skip
+    found = ways_of(request, known, snapshot.accelerators, frozenset({H100}))
+    candidates, _unpriced = leased_ways(found.ways, snapshot.accelerators, snapshot, "USD")
+    assert set(candidates.room.tolist()) == {-1, 0, 2}
+    assert set(candidates.lease.tolist()) == {1}
+
+
+def test_orders_and_the_version_of_cost_defaults_are_computed_once(monkeypatch):
+    counted = []
+    monkeypatch.setattr(
+        leasing, "lease_order", lambda *args: counted.append(args) or lease_order(*args)
+    )
+    rooms = tuple(Room(Site(name, 500.0, 500.0, 20, 40.0)) for name in "ABC")
+    snapshot = replace(
+        market(platforms=[markets.platform()], slugs=(H100,)), leases=(lease(),), rooms=rooms
+    )
+    found = ways_of(parse_request(NEED), None, snapshot.accelerators, frozenset({H100}))
+    candidates, _ = leased_ways(found.ways, snapshot.accelerators, snapshot, "USD")
+
+    assert len(candidates) == 4 * len(found.ways)
+    assert len(counted) == len(set(found.ways.cards.tolist()))
+    with defaults.corrected([replace(defaults.known("pue.china"), value=1.3)]):
+        monkeypatch.setattr(defaults.hashlib, "sha256", None)
+        assert "+1." in defaults.stamp()
+
+
+def test_a_quotation_is_before_tax_whatever_the_server_price_says():
+    taxed = replace(markets.platform(), tax_included=True)
+    snapshot = replace(
+        market(offer(price="80"), platforms=[taxed], slugs=(H100,)), leases=(lease(),)
+    )
+    plan = leased(run_study(parse_request(NEED), None, snapshot, Setting("USD", 1, "US", 0.9)))
+
+    notes = [text(note) for note in plan["notes"]]
+    assert not any("The price includes tax" in note for note in notes)
+    assert any("No tax on purchases is set" in note for note in notes)
