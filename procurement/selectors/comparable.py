@@ -88,7 +88,10 @@ def _comparable(
             change = _at_asked(row, line, lines[0], breaks[lines[0].pk])
             if change is not None:
                 amount, cards, words = change
-                total += _in_base(row, amount, base) or Decimal(0)
+                changed = _in_base(row, amount, base)
+                if changed is None:  # no rate: nothing can be said
+                    return Comparable(None, ())
+                total += changed
                 told.append(words)
         if cards >= line.accelerators:
             continue

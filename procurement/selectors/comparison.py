@@ -62,8 +62,8 @@ class Row:
 
     @property
     def is_complete(self) -> bool:
-        """Every asked line is answered in full and the price could be converted."""
-        return self.net is not None and all(line.is_met for line in self.coverage)
+        """Every asked line is answered in full and the price of a card is known in the base currency."""
+        return self.per_accelerator is not None and all(line.is_met for line in self.coverage)
 
     @property
     def months(self) -> int:
@@ -284,11 +284,16 @@ def _rank(rows: list[Row], weights: dict[str, int]) -> None:
 
 
 def _by_score(row: Row) -> tuple[Decimal, Decimal, int]:
-    return -(row.score or Decimal(0)), _amount(row.net), row.quote.pk
+    if row.score is None:
+        raise ValueError("a quote without a score has no rank")
+    return -row.score, _amount(row.net), row.quote.pk
 
 
 def _amount(value: Money | None) -> Decimal:
-    return Decimal(0) if value is None else value.amount
+    """Of a complete quote: what is missing has no rank, and is never 0."""
+    if value is None:
+        raise ValueError("a quote without a price has no rank")
+    return value.amount
 
 
 def _score(better: Decimal, worse: Decimal) -> Decimal:

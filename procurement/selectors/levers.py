@@ -8,6 +8,7 @@ from typing import Any
 
 from core.messages import Message, msg
 from core.money import Money, money_json, total
+from planning.economics import defaults
 from planning.economics.ownership import evaluate
 from planning.economics.ownership_case import Housing, OwnershipCase
 from planning.economics.types import ServerPlatform
@@ -21,7 +22,6 @@ BUNDLED = (LineKind.SERVER, LineKind.NETWORK, LineKind.STORAGE, LineKind.SOFTWAR
 DEPLOYED = (LineKind.SERVICE, LineKind.FREIGHT)
 KINDS = {BUNDLED: Subject.BUNDLE, DEPLOYED: Subject.DEPLOYMENT}
 BEFORE_ACCEPTANCE = (PaymentEvent.ORDER, PaymentEvent.DELIVERY)
-YEARS = range(3, 6)  # of service that a warranty is valued over, at least and at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,6 @@ def levers(comparison: Comparison) -> dict[int, list[Lever]]:
     }
     found = {}
     for row in comparison.rows:
-        if row.net is None:
-            continue
         others = [other for other in complete if other is not row]
         ideas = [
             _price(row, others),
@@ -89,35 +87,72 @@ def _price(row: Row, others: list[Row]) -> Lever | None:
 
 def _warranty(row: Row, asked: int) -> Lever | None:
     """What the missing years are worth: the engine's cost of owning with the one warranty less that with the other."""
-    if row.months >= asked or row.net is None or not row.accelerators:
+    if row.months >= asked:
         return None
-    return Lever(
-        Subject.WARRANTY,
-        msg(
+    worth, known = warranty_worth(row.net, row.months, asked), longest_life()
+    if worth is None:
+        text = (
+            msg("From %(now)s to %(asked)s months: what it is worth is not known without a price in the organisation’s "
+                "currency", now=row.months, asked=asked)
+            if row.net is None
+            else msg("From %(now)s to %(asked)s months: what cover after month %(last)s is worth is not known",
+                     now=row.months, asked=asked, last=known)
+        )  # fmt: skip
+    elif asked > known:
+        text = msg(
+            "From %(now)s to %(asked)s months: worth this by the cost of owning, present value, counted to month "
+            "%(last)s; beyond it nothing is known", now=row.months, asked=asked, last=known,
+        )  # fmt: skip
+    else:
+        text = msg(
             "From %(now)s to %(asked)s months: worth this by the cost of owning, present value",
             now=row.months,
             asked=asked,
-        ),
-        warranty_worth(row.net, row.accelerators, row.months, asked),
-    )
+        )
+    return Lever(Subject.WARRANTY, text, worth)
 
 
-def warranty_worth(net: Money, cards: int, months: int, asked: int) -> Money:
-    """Present value [money] of `asked` instead of `months` of warranty on goods of `net`, in whole years of cover."""
-    years = min(max(-(-asked // 12), YEARS.start), YEARS.stop - 1)
+def longest_life() -> int:
+    """Months of service up to which the engine knows what cards are worth."""
+    return 12 * len(defaults.curve("residual.h100"))
+
+
+def warranty_worth(net: Money | None, months: int, asked: int) -> Money | None:
+    """Present value [money] of `asked` instead of `months` of warranty on goods of `net`, months of a year in part.
+
+    0 where no more is asked; counted to `longest_life`. None (not known) without a price, or where all that is asked
+    more lies beyond.
+    """
+    known = longest_life()
+    if net is None or (asked > months >= known):
+        return None
     zero = Money(Decimal(0), net.currency)
+    if asked <= months:
+        return zero
+    end = min(asked, known)
+    years = -(-end // 12)
     case = OwnershipCase(
-        server=ServerPlatform("quote", "quote", "card", cards, net, 1.0, 1),
+        # One server at the price of all: cover is a share of the price, however many cards that buys.
+        server=ServerPlatform("quote", "quote", "card", 1, net, 1.0, 1),
         servers=1,
         housing=Housing(per_kw_month=zero),
         tariff=(zero,),
         staff_per_fte_year=zero,
         fte=0.0,
         years=years,
-        warranty_years=months // 12,
+        residual=(0.0,) * years,  # the same with either warranty
     )
-    longer = replace(case, warranty_years=asked // 12)
-    return evaluate(case).present_value - evaluate(longer).present_value
+    return (_covered(case, months) - _covered(case, end)).rounded()
+
+
+def _covered(case: OwnershipCase, months: int) -> Money:
+    """Present value of the case with so many months of warranty; of a year that is covered in part, the part."""
+    years, rest = divmod(months, 12)
+    cost = evaluate(replace(case, warranty_years=years)).present_value
+    if rest:
+        longer = evaluate(replace(case, warranty_years=years + 1)).present_value
+        cost = cost + (longer - cost) * (Decimal(rest) / 12)
+    return cost
 
 
 def _lines(own: Money | None, others: list[Money | None], subject: str) -> Lever | None:
@@ -164,8 +199,6 @@ def _sum_of(row: Row, kinds: tuple[str, ...]) -> Money | None:
 def _sample(row: Row) -> Lever | None:
     """A sample that must pass our benchmark: what would be paid before anything is accepted."""
     terms = [term.term for term in row.quote.payments.all()]
-    if row.gross is None:
-        return None
     if not terms:
         return Lever(
             Subject.SAMPLE, msg("Have a sample machine pass our benchmark before any payment"), None
@@ -177,7 +210,9 @@ def _sample(row: Row) -> Lever | None:
         Subject.SAMPLE,
         msg("%(share)s %% are paid before the acceptance: a sample machine must pass our benchmark first",
             share=f"{share.normalize():f}"),
-        Money(row.gross.amount * share / 100, row.gross.currency).rounded(),
+        None
+        if row.gross is None
+        else Money(row.gross.amount * share / 100, row.gross.currency).rounded(),
     )  # fmt: skip
 
 

@@ -8,13 +8,13 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from core.errors import InputError, InvalidTransition, NotPermitted
-from core.models import AuditEntry
+from core.models import AuditEntry, ExchangeRate
 from core.money import Money
 from core.organisation import today
 from planning.economics import defaults
-from procurement.models import Concession
+from procurement.models import Concession, Rfq
 from procurement.selectors.comparison import compare
-from procurement.selectors.levers import levers, rounds, warranty_worth
+from procurement.selectors.levers import levers, longest_life, rounds, warranty_worth
 from procurement.services import awards, rfqs
 from procurement.services.negotiation import record_concession
 from tests.procurement import builders as b
@@ -67,7 +67,48 @@ def test_a_longer_warranty_is_worth_what_the_years_without_it_cost(s):
     assert worth * Decimal("0.9") < lever.amount.amount < worth
     assert "From 12 to 36 months" in str(lever.text)
     assert "warranty" not in of(rfq, s.rival)
-    assert warranty_worth(Money(Decimal(2_000_000), "CNY"), 8, 36, 36).amount == 0
+
+
+NET = Money(Decimal(2_000_000), "CNY")
+
+
+def test_a_warranty_is_worth_nothing_where_no_more_is_asked(s):
+    assert warranty_worth(NET, 36, 36) == Money(Decimal(0), "CNY")
+    assert warranty_worth(NET, 60, 12) == Money(Decimal(0), "CNY")
+    assert warranty_worth(Money(Decimal(0), "CNY"), 12, 36).amount == 0  # goods that cost nothing
+
+
+def test_months_count_and_not_whole_years_only(s):
+    whole = warranty_worth(NET, 24, 36)
+    assert warranty_worth(NET, 24, 30) == Money(whole.amount / 2, "CNY").rounded()
+    assert warranty_worth(NET, 30, 36) == warranty_worth(NET, 24, 30)
+    assert warranty_worth(NET, 36, 42).amount > 0  # also where no whole year is added
+    assert warranty_worth(NET, 1, 12).amount > 0
+
+
+def test_every_year_up_to_the_longest_life_is_worth_more_and_what_is_beyond_is_not_known(s):
+    last = longest_life()
+    worths = [warranty_worth(NET, 12, months).amount for months in range(12, last + 1)]
+    assert worths == sorted(set(worths))
+    assert warranty_worth(NET, 12, last + 24) == warranty_worth(NET, 12, last)
+    assert warranty_worth(NET, last, last + 24) is None
+    assert warranty_worth(None, 12, 36) is None
+
+
+def test_a_warranty_beyond_what_is_known_says_so_and_one_without_a_price_is_not_known(s):
+    rfq = opened(s, warranty={**b.WARRANTY, "months": 12})
+    Rfq.objects.filter(pk=rfq.pk).update(warranty_months=84)
+    rfq.refresh_from_db()
+    lever = of(rfq, s.vendor)["warranty"]
+    assert "counted to month 60" in str(lever.text)
+    assert lever.amount == warranty_worth(NET, 12, 60)
+    Rfq.objects.filter(pk=rfq.pk).update(rates={})
+    ExchangeRate.objects.all().delete()
+    rfq.refresh_from_db()
+    lever = of(rfq, s.rival)["warranty"]  # in USD, and there is no rate
+    assert lever.amount is None
+    assert "not known without a price" in str(lever.text)
+    assert of(rfq, s.rival)["sample"].amount is None
 
 
 def test_lines_beside_the_cards_are_measured_against_the_others(s):
