@@ -81,6 +81,8 @@ def name_own_actions() -> None:
             "budget.overcommitted": _("Approved over budget"),
             "budget.closed": _("Quarter closed"),
             "budget.revalued": _("Re-valued at new rates"),
+            "revaluation.started": _("Re-valuation asked for"),
+            "revaluation.ended": _("Re-valuation ended"),
             "stage_prior.changed": _("Assumed probability changed"),
             "budget_change.proposed": _("Change proposed"),
             "budget_change.posted": _("Change posted"),
@@ -124,6 +126,7 @@ def name_own_actions() -> None:
             "planning.tasks.render_brief": _("Decision brief"),
             "planning.tasks.load_telemetry": _("Reading a telemetry file"),
             "planning.tasks.pull_telemetry": _("Asking a telemetry source"),
+            "planning.tasks.revalue_now": _("Re-valuing at new rates"),
             "planning.tasks.apply_request_import": _("Filing a table of requests"),
         }
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from celery import shared_task
 from django.db import OperationalError
 
 from core.errors import DomainError
 from core.jobs import JobCancelled, Progress, job_task
 from core.messages import msg
-from core.models import Job
+from core.models import Job, User
 from core.organisation import NotSetUp
 from planning.models.reviews import ReviewReport
 from planning.models.studies import StudyBrief
@@ -43,9 +45,16 @@ def prove_ledger() -> int:
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
-def revalue_budgets() -> int:
-    """Value what is bound in other currencies at today's rates, where the rules say so. Safe to repeat."""
-    return revaluation.revalue(by=None).entries
+def revalue_budgets() -> None:
+    """Queue the night's re-valuation where the rules ask for one. Safe to repeat: it is the same run."""
+    revaluation.start(by=None)
+
+
+@job_task
+def revalue_now(job: Job, progress: Progress, by_id: int | None, day: str) -> None:
+    """Value what is bound in other currencies at the rates of a day. Delivered again it goes on where it stopped."""
+    by = User.objects.get(pk=by_id) if by_id is not None else None
+    revaluation.revalue(by=by, day=date.fromisoformat(day), progress=progress)
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)

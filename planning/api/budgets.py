@@ -7,13 +7,17 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.api import JobSerializer
 from core.drf import idempotent
 from core.http import api_user
+from core.policies import require
+from planning import policies
 from planning.api.requests import checked, team_named
 from planning.api.serializers import (
     AllotInput,
@@ -23,7 +27,6 @@ from planning.api.serializers import (
     EntrySerializer,
     OpenBudgetInput,
     ReasonInput,
-    RevaluedSerializer,
     TransferInput,
 )
 from planning.filters import BudgetFilter
@@ -68,12 +71,23 @@ class BudgetList(ListAPIView[Budget]):
 
 
 class BudgetsRevalue(APIView):
-    """Value what is bound in other currencies at today's rates (finance). `left` says for which there is no rate."""
+    """Value what is bound in other currencies at today's rates, in the background (finance)."""
 
-    @extend_schema(request=None, responses=RevaluedSerializer)
+    @extend_schema(responses=JobSerializer)
+    def get(self, request: Request) -> Response:
+        """How far the run that goes on is, or what came of the last one: `stage` says for how many there is no rate."""
+        require(policies.can_keep_budgets(api_user(request)))
+        job = revaluation.newest_run()
+        if job is None:
+            raise NotFound
+        return Response(JobSerializer(job).data)
+
+    @extend_schema(request=None, responses={202: JobSerializer})
     @idempotent
     def post(self, request: Request) -> Response:
-        return Response(RevaluedSerializer(revaluation.revalue(by=api_user(request))).data)
+        """Start a run; the one that goes on where there is one."""
+        job = revaluation.start(by=api_user(request))
+        return Response(JobSerializer(job).data, status=202)
 
 
 class BudgetDetail(APIView):

@@ -357,11 +357,6 @@ class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
         ]  # fmt: skip
 
 
-class RevaluedSerializer(serializers.Serializer[Any]):
-    entries = serializers.IntegerField()
-    left = serializers.ListField(child=serializers.CharField())
-
-
 class ChangeSerializer(serializers.ModelSerializer[BudgetChange]):
     class Meta:
         model = BudgetChange

@@ -99,15 +99,21 @@ def _take(
 
 
 def open_exposures(request_id: int | None = None) -> list[Exposure]:
-    """Of all open budgets, or of one request. One query."""
+    """Of all open budgets, or of one request. One query.
+
+    What stands in an open budget follows from the whole life of its request: a payment or a mistake in a quarter that
+    is closed since may have changed it. What is told is of open budgets alone.
+    """
     rows = LedgerEntry.objects.filter(
-        request__isnull=False, bucket__in=[*BUCKETS, Bucket.ACTUAL], budget__closed_at=None
+        request__isnull=False, bucket__in=[*BUCKETS, Bucket.ACTUAL]
     ).select_related("budget")
     if request_id is not None:
         rows = rows.filter(request=request_id)
     else:
         foreign = LedgerEntry.objects.exclude(original_currency=F("budget__currency")).filter(
-            bucket__in=BUCKETS, request__isnull=False
+            bucket__in=BUCKETS, request__isnull=False, budget__closed_at=None
         )
         rows = rows.filter(request__in=foreign.values("request"))
-    return exposures(rows)
+    entries = list(rows)
+    closed = {row.budget_id for row in entries if row.budget.closed_at is not None}
+    return [row for row in exposures(entries) if row.budget_id not in closed]

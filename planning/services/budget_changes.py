@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from django.db import transaction
@@ -21,7 +22,7 @@ from planning.models.budgets import Bucket, Budget, BudgetChange, EntryKind, Led
 from planning.models.plans import SpendKind
 from planning.models.requests import CapacityRequest
 from planning.selectors.budgets import balance, held
-from planning.selectors.exposure import open_exposures
+from planning.selectors.exposure import Exposure, open_exposures
 from planning.services.ledger import (
     active_policy,
     budget_for,
@@ -261,7 +262,7 @@ REVERSIBLE = frozenset({EntryKind.ALLOTTED, EntryKind.TRANSFERRED, EntryKind.ACT
 def reverse(*, entry_id: int, reason: str, by: User) -> list[LedgerEntry]:
     """Mirror a whole posting (both legs of a transfer; an actual and the commitment it used up). By another person.
 
-    In a closed quarter the mirror goes to the current one. Raises NotPermitted, InputError, OverBudget or
+    Of a closed quarter the mirror goes to the next open one. Raises NotPermitted, InputError, OverBudget or
     InvalidTransition (already reversed).
     """
     require_keeper(by)
@@ -286,7 +287,7 @@ def reverse(*, entry_id: int, reason: str, by: User) -> list[LedgerEntry]:
         .order_by("budget_id", "pk")
     )
     org = organisation()
-    homes = {entry.pk: _open_home(entry.budget, org) for entry in group}
+    homes = {entry.pk: _home_of_mirror(entry.budget, org) for entry in group}
     budgets = lock_budgets(home.pk for home in homes.values())
     if LedgerEntry.objects.filter(reverses__in=[entry.pk for entry in group]).exists():
         raise InvalidTransition(msg("%(source)s was reversed before", source=first.source))
@@ -321,24 +322,31 @@ def reverse(*, entry_id: int, reason: str, by: User) -> list[LedgerEntry]:
     return mirrored
 
 
-def _open_home(budget: Budget, org: Organisation) -> Budget:
-    """The budget itself while open, else the next open one of the same team and kind."""
+def _home_of_mirror(budget: Budget, org: Organisation) -> Budget:
+    """The budget itself while open, else the next open one of the same team, kind and currency."""
+    currency = budget.currency
     while budget.closed_at is not None:
         budget = budget_for(
-            team=budget.team, quarter=budget.period(org.fiscal_start_month).next(), kind=budget.kind
-        )
+            team=budget.team, quarter=budget.period(org.fiscal_start_month).next(),
+            kind=budget.kind, currency=currency,
+        )  # fmt: skip
+    if budget.currency != currency:
+        raise DomainError(
+            msg("%(left)s and %(right)s are different currencies: take back here and allot there",
+                left=currency, right=budget.currency)
+        )  # fmt: skip
     return budget
 
 
 def _carry(
     budget: Budget, heir: Budget, request: CapacityRequest, bucket: str, standing: Decimal, *,
-    source: str, by: User,
+    foreign_parts: Iterable[Exposure], source: str, by: User,
 ) -> None:  # fmt: skip
     """Both legs of what stands for a request: for documents in another currency with what is left of them, so that a
     rate that moves later is still seen."""
     legs: list[tuple[str, Decimal, Decimal]] = []  # currency, original, amount
     rest = standing
-    for row in open_exposures(request.pk):
+    for row in foreign_parts:
         amount = min(round_amount(row.amount, budget.currency), rest)
         if row.budget_id == budget.pk and row.bucket == bucket and amount > 0:
             legs.append((row.currency, round(row.original, 6), amount))
@@ -374,7 +382,9 @@ def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Bud
     period = budget.period(org.fiscal_start_month)
     if timezone.now() < period.span(org.zone)[1]:
         raise DomainError(msg("%(budget)s still runs", budget=str(budget)))
-    heir = budget_for(team=budget.team, quarter=period.next(), kind=budget.kind)
+    heir = budget_for(
+        team=budget.team, quarter=period.next(), kind=budget.kind, currency=budget.currency
+    )
     rows = lock_budgets([budget.pk, heir.pk])
     budget, heir = rows[budget.pk], rows[heir.pk]
     if budget.closed_at is not None:
@@ -396,11 +406,13 @@ def close_budget(*, budget_id: int, by: User, carry_unused: bool = False) -> Bud
     source = f"close:{budget.pk}"
     before, bound = balance(budget), Decimal(0)
     for request in CapacityRequest.objects.filter(ledger__budget=budget).distinct().order_by("pk"):
+        foreign_parts = open_exposures(request.pk)
         for bucket in (Bucket.RESERVED, Bucket.APPROVED, Bucket.COMMITTED):
             standing = held(request, bucket).get(budget.pk)
             if standing is None:
                 continue
-            _carry(budget, heir, request, bucket, standing, source=source, by=by)
+            _carry(budget, heir, request, bucket, standing, foreign_parts=foreign_parts, source=source,
+                   by=by)  # fmt: skip
             if bucket != Bucket.RESERVED:
                 bound += standing
     funds = before.behind(bound)

@@ -9,14 +9,15 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import InputError
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.models import Job
 from core.organisation import organisation, quarter_at
 from core.policies import require
 from planning import policies, tables
@@ -39,15 +40,25 @@ def budget_list(request: SignedInRequest) -> HttpResponse:
     found = BudgetFilter(request.GET, queryset=rows, request=request)
     page = Paginator(found.qs, PAGE).get_page(request.GET.get("page"))
     sums = balances(page.object_list)
+    may_keep = policies.can_keep_budgets(request.user)
     context = {
         "filter": found,
         "page": page,
+        "revaluation": _shown_run() if may_keep else None,
         "rows": [tables.budget_row(budget, sums[budget.pk]) for budget in page.object_list],
         "quarter": quarter_at(),
-        "may_keep": policies.can_keep_budgets(request.user),
+        "may_keep": may_keep,
         "may_try": policies.can_try_scenarios(request.user),
     }
     return render(request, "planning/budget_list.html", context)
+
+
+def _shown_run() -> Job | None:
+    """The re-valuation that goes on, or what came of the last one within a day."""
+    job = revaluation.newest_run()
+    if job is None or job.is_open or timezone.now() - job.created_at < timedelta(days=1):
+        return job
+    return None
 
 
 def _visible(request: SignedInRequest, pk: int) -> Budget:
@@ -114,17 +125,8 @@ def budget_open(request: SignedInRequest) -> HttpResponse:
 
 @require_POST
 def budgets_revalue(request: SignedInRequest) -> HttpResponse:
-    """Value what is bound in other currencies at today's rates (finance)."""
-    done = revaluation.revalue(by=request.user)
-    for message in done.left[:5]:
-        messages.warning(request, message.render(_))
-    if done.entries:
-        text = ngettext(
-            "%(n)s re-valuation was posted.", "%(n)s re-valuations were posted.", done.entries
-        )
-        messages.success(request, text % {"n": done.entries})
-    elif not done.left:
-        messages.info(request, _("No rate moved for what is bound in other currencies."))
+    """Value what is bound in other currencies at today's rates, in the background (finance)."""
+    revaluation.start(by=request.user)
     return redirect("budget-list")
 
 

@@ -12,7 +12,8 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from core.errors import DomainError, InputError, NotPermitted
-from core.models import AuditEntry, ExchangeRate, Notice
+from core.messages import Message
+from core.models import AuditEntry, ExchangeRate, Job, Notice
 from core.money import Money
 from core.organisation import quarter_at
 from core.quarters import Quarter
@@ -380,14 +381,117 @@ def test_what_was_carried_to_the_next_quarter_is_still_measured_at_the_order(w):
                                  source="invoice:1", by=w.finance)  # fmt: skip
 
 
+def worked() -> int:
+    """Run what is queued; how many re-valuations that made."""
+    before = LedgerEntry.objects.filter(kind=EntryKind.REVALUED).count()
+    for job in Job.objects.filter(task=revaluation.TASK, status=Job.Status.QUEUED):
+        tasks.revalue_now.run(str(job.pk))
+        tasks.revalue_now.run(str(job.pk))  # delivered twice
+    return LedgerEntry.objects.filter(kind=EntryKind.REVALUED).count() - before
+
+
+def night() -> int:
+    tasks.revalue_budgets()
+    tasks.revalue_budgets()  # the clock may strike twice
+    return worked()
+
+
 def test_the_clock_re_values_from_the_policys_share_on_and_not_without_one(w):
     ordered(w)
     rate("7.06")  # 0.86 per cent
-    assert tasks.revalue_budgets() == 0
+    assert night() == 0
+    assert not Job.objects.exists()
     ApprovalPolicy.objects.update(revalue_from=Decimal("0.01"))
-    assert tasks.revalue_budgets() == 0
+    assert night() == 0
     ApprovalPolicy.objects.update(revalue_from=Decimal("0.005"))
-    assert tasks.revalue_budgets() == 1
+    assert night() == 1
+    assert night() == 0
+
+
+def test_a_run_of_finance_is_one_job_with_progress_and_a_trail(w):
+    ordered(w)
+    rate("7.5")
+    job = revaluation.start(by=w.finance)
+    assert revaluation.start(by=w.finance2).pk == job.pk  # the one that goes on
+    assert (job.owner, job.status) == (w.finance, Job.Status.QUEUED)
+    assert not LedgerEntry.objects.filter(
+        kind=EntryKind.REVALUED
+    ).exists()  # nothing while a page waits
+    assert worked() == 1
+    job.refresh_from_db()
+    assert (job.status, job.percent) == (Job.Status.DONE, 100)
+    assert str(Message.from_json(job.stage)) == "Re-valuations posted: 1"
+    trail = AuditEntry.objects.filter(action__startswith="revaluation.").order_by("pk")
+    assert [(row.action, row.actor) for row in trail] == [
+        ("revaluation.started", w.finance), ("revaluation.ended", w.finance),
+    ]  # fmt: skip
+    assert trail[1].data["entries"] == 1
+    again = revaluation.start(by=w.finance)
+    assert again.pk != job.pk  # the ledger is another since
+    assert worked() == 0
+    assert revaluation.start(by=w.finance).pk == again.pk  # neither rates nor ledger moved
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(w):
+    first = ordered(w)
+    second = builders.in_review(w, "100", currency="USD")
+    builders.vote(second, w.lead)
+    rate("7.5")
+    job = revaluation.start(by=w.finance)
+    Job.objects.filter(pk=job.pk).update(cancel_requested=True)
+    assert worked() == 0
+    job.refresh_from_db()
+    assert job.status == Job.Status.CANCELLED
+    assert revaluation.start(by=w.finance2).pk == job.pk
+    assert worked() == 2
+    assert by_quarter(first, Bucket.COMMITTED) == by_quarter(second, Bucket.APPROVED)
+    assert revaluation.revalue(by=w.finance).entries == 0
+
+
+def test_a_document_without_a_rate_is_told_by_the_run(w):
+    ordered(w)
+    ExchangeRate.objects.all().delete()
+    revaluation.start(by=w.finance)
+    assert worked() == 0
+    stage = str(Message.from_json(revaluation.newest_run().stage))
+    assert "Left for want of a rate: 1" in stage
+    assert "USD" in stage
+
+
+def test_what_was_paid_in_a_quarter_that_is_closed_since_took_back_its_own_dollars(w):
+    """One payment out of two quarters; when the first of them is closed, the second holds the same dollars."""
+    rate("7", date(2026, 11, 30))
+    builders.fund(w, "1000000", kind="cloud")
+    request = contract(w, "1096", currency="USD")
+    builders.vote(request, w.lead)
+    spending.commit(request_id=request.pk, amount=Money(Decimal(1096), "USD"), source="order:PO-1",
+                    by=w.procurement)  # fmt: skip
+    rate("8")
+    spending.post_actual(request_id=request.pk, amount=Money(Decimal(46), "USD"), source="invoice:1",
+                         by=w.finance, day=date(2026, 12, 20))  # fmt: skip
+    second = quarter_at().next()
+    before = [row for row in open_exposures(request.pk) if budget_label(row) == str(second)]
+    first = Budget.objects.get(fiscal_year=2026, quarter=4, kind="cloud")
+    with time_machine.travel(datetime(2027, 1, 2, 9, tzinfo=UTC), tick=False):
+        budget_changes.close_budget(budget_id=first.pk, by=w.finance)
+    after = [row for row in open_exposures(request.pk) if budget_label(row) == str(second)]
+    assert after == before
+    assert all(row.budget_id != first.pk for row in open_exposures())
+    assert prove_ledger() == []
+
+
+def budget_label(row) -> str:
+    return Budget.objects.get(pk=row.budget_id).label
+
+
+def test_a_budget_in_another_currency_than_the_organisations_is_closed_into_one_of_its_own(w):
+    budget = Budget.objects.create(
+        team=w.team, fiscal_year=2026, quarter=4, kind="purchase", currency="USD"
+    )
+    with time_machine.travel(datetime(2027, 1, 2, 9, tzinfo=UTC), tick=False):
+        budget_changes.close_budget(budget_id=budget.pk, by=w.finance)
+        heir = Budget.objects.get(fiscal_year=2027, quarter=1)
+    assert heir.currency == "USD"
 
 
 def test_a_budget_that_a_rate_over_commits_is_told_to_finance(w):
@@ -422,16 +526,26 @@ def test_only_finance_re_values_by_page_and_api(w, client):
         revaluation.revalue(by=w.cto)
     client.force_login(w.procurement)
     assert client.post(reverse("budgets-revalue")).status_code == 403
-    client.force_login(w.finance)
-    page = client.post(reverse("budgets-revalue"), follow=True).content.decode()
-    assert "1 re-valuation was posted" in page
-    detail = client.get(Budget.objects.get().get_absolute_url()).content.decode()
-    assert "Re-valued" in detail
     api = APIClient()
     api.force_authenticate(w.finance2)
-    assert api.post("/api/v1/budgets/revalue/").json() == {"entries": 0, "left": []}
-    api.force_authenticate(w.requester)
-    assert api.post("/api/v1/budgets/revalue/").status_code == 403
+    assert api.get("/api/v1/budgets/revalue/").status_code == 404
+    client.force_login(w.finance)
+    page = client.post(reverse("budgets-revalue"), follow=True).content.decode()
+    assert "Re-valuing at new rates" in page
+    assert "Queued" in page
+    assert worked() == 1
+    assert "Re-valuations posted: 1" in client.get(reverse("budget-list")).content.decode()
+    detail = client.get(Budget.objects.get().get_absolute_url()).content.decode()
+    assert "Re-valued" in detail
+    with time_machine.travel(datetime(2026, 12, 1, 10, tzinfo=UTC), tick=False):
+        answer = api.post("/api/v1/budgets/revalue/")
+    assert (answer.status_code, answer.json()["status"]) == (202, "queued")
+    worked()
+    assert "No rate moved" in api.get("/api/v1/budgets/revalue/").json()["stage"]
+    for person in (w.requester, w.procurement, w.cto):
+        api.force_authenticate(person)
+        assert api.get("/api/v1/budgets/revalue/").status_code == 403
+        assert api.post("/api/v1/budgets/revalue/").status_code == 403
 
 
 def test_a_tampered_re_valuation_is_found(w):
