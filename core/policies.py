@@ -16,6 +16,11 @@ def require(allowed: bool) -> None:
         raise NotPermitted()
 
 
+def can_agree_as_second(user: User, proposer_id: int | None) -> bool:
+    """A second administrator, not the one who proposed."""
+    return has_role(user, Role.ADMINISTRATOR) and proposer_id != user.pk
+
+
 def can_see_job(user: User, job: Job) -> bool:
     """The one who started it, and operators."""
     return job.owner_id == user.pk or has_role(user, Role.OPERATIONS, Role.ADMINISTRATOR)

@@ -60,6 +60,7 @@ urlpatterns = [
     ),
     path("approval-limits/", approvals.LimitList.as_view(), name="api-limits"),
     path("policies/edit/", approvals.PolicyEdit.as_view(), name="api-policy-edit"),
+    path("policies/<int:pk>/<slug:step>/", approvals.PolicyStep.as_view(), name="api-policy-step"),
     path("policies/", approvals.PolicyList.as_view(), name="api-policies"),
     path("budgets/", budgets.BudgetList.as_view(), name="api-budgets"),
     path("budgets/revalue/", budgets.BudgetsRevalue.as_view(), name="api-budgets-revalue"),

@@ -52,6 +52,7 @@ urlpatterns = [
     path("approvals/rules/", approvals.policy_list, name="policy-list"),
     path("approvals/rules/edit/", approvals.policy_edit, name="policy-edit"),
     path("approvals/rules/<int:pk>/", approvals.policy_detail, name="policy-detail"),
+    path("approvals/rules/<int:pk>/<slug:step>/", approvals.policy_step, name="policy-step"),
     path("approvals/limits/", approvals.limit_set, name="limit-set"),
     path("budgets/", budgets.budget_list, name="budget-list"),
     path("budgets/revalue/", budgets.budgets_revalue, name="budgets-revalue"),

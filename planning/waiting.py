@@ -11,8 +11,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from core.models import User
-from planning.models import BudgetChange
-from planning.policies import can_confirm_change
+from core.policies import can_agree_as_second
+from planning.models import ApprovalPolicy, BudgetChange
+from planning.models.approvals import Standing
+from planning.policies import can_confirm_change, can_load_policy
 from planning.states import ChangeStatus
 
 
@@ -51,8 +53,22 @@ def decisions(user: User) -> list[Waiting]:
 
 
 def _ask(user: User, *, decisions_only: bool) -> list[Waiting]:
-    found = [row for source in (_changes, *_sources) for row in source(user, decisions_only)]
+    found = [
+        row for source in (_changes, _rules, *_sources) for row in source(user, decisions_only)
+    ]
     return sorted(found, key=lambda row: row.since)
+
+
+def _rules(user: User, _decisions_only: bool) -> Iterable[Waiting]:
+    if not can_load_policy(user):
+        return
+    for policy in ApprovalPolicy.objects.filter(standing=Standing.WAITING):
+        if can_agree_as_second(user, policy.loaded_by_id):
+            yield Waiting(
+                title=str(policy), url=policy.get_absolute_url(), label=_("Approval rules to confirm"),
+                since=policy.loaded_at, decision=True, state=policy.standing,
+                state_label=policy.get_standing_display(), note=policy.note,
+            )  # fmt: skip
 
 
 def _changes(user: User, _decisions_only: bool) -> Iterable[Waiting]:

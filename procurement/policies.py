@@ -16,6 +16,7 @@ from core.errors import InvalidTransition, NotPermitted
 from core.machines import actors_for
 from core.messages import Message, msg
 from core.models import Team, User
+from core.policies import can_agree_as_second
 from core.roles import Role, has_role, team_ids
 from procurement.models import (
     Acceptance,
@@ -328,7 +329,7 @@ def can_set_policy(user: User) -> bool:
 
 def can_confirm_policy(user: User, policy: PurchasingPolicy) -> bool:
     """A second administrator, not the one who proposed."""
-    return can_set_policy(user) and policy.proposed_by_id != user.pk
+    return can_agree_as_second(user, policy.proposed_by_id)
 
 
 def reads_prices(user: User, teams: Iterable[int]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import NotFound
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -31,11 +32,13 @@ from planning.api.serializers import (
     WaitingSerializer,
 )
 from planning.models import ApprovalLimit, ApprovalPolicy, ApprovalStep, CapacityRequest, Delegation
+from planning.models.approvals import Standing
 from planning.selectors.approvals import inbox
 from planning.services import approvals
 from planning.services.limits import set_limit
 from planning.services.policy_edit import edit_policy
 from planning.services.policy_presets import load_policy
+from planning.services.policy_versions import confirm_policy, decline_policy
 from planning.waiting import waiting
 
 
@@ -111,25 +114,27 @@ class DelegationRevoke(APIView):
 
 
 class PolicyList(ListAPIView[ApprovalPolicy]):
-    """Policies, the one in force first; POST puts a preset in force (administrator)."""
+    """Policies, the one in force first; POST puts a preset in force (administrator). 202: it waits for a second one."""
 
     serializer_class = PolicySerializer
-    queryset = ApprovalPolicy.objects.prefetch_related("rules__team")
+    queryset = ApprovalPolicy.objects.select_related("loaded_by", "decided_by").prefetch_related(
+        "rules__team"
+    )
     filter_backends: list[Any] = []
 
-    @extend_schema(request=PresetInput, responses=PolicySerializer)
+    @extend_schema(request=PresetInput, responses={200: PolicySerializer, 202: PolicySerializer})
     @idempotent
     def post(self, request: Request) -> Response:
         data = checked(PresetInput(data=request.data))
-        return Response(
-            PolicySerializer(load_policy(preset=data["preset"], by=api_user(request))).data
-        )
+        return _version(load_policy(preset=data["preset"], by=api_user(request)), status=200)
 
 
 class PolicyEdit(APIView):
-    """Put a new version of the rules in force (administrator)."""
+    """Put a new version of the rules in force (administrator). 202: it waits for a second one."""
 
-    @extend_schema(request=PolicyEditInput, responses={201: PolicySerializer})
+    @extend_schema(
+        request=PolicyEditInput, responses={201: PolicySerializer, 202: PolicySerializer}
+    )
     @idempotent
     def post(self, request: Request) -> Response:
         data = checked(PolicyEditInput(data=request.data))
@@ -137,7 +142,25 @@ class PolicyEdit(APIView):
             rules=data["rules"], options=data.get("options", {}), note=data["note"],
             seen=data["seen"], by=api_user(request),
         )  # fmt: skip
-        return Response(PolicySerializer(policy).data, status=201)
+        return _version(policy, status=201)
+
+
+def _version(policy: ApprovalPolicy, *, status: int) -> Response:
+    waits = policy.standing == Standing.WAITING
+    return Response(PolicySerializer(policy).data, status=202 if waits else status)
+
+
+class PolicyStep(APIView):
+    """confirm: a second administrator puts the version that waits in force; decline: it is dropped."""
+
+    @extend_schema(operation_id="v1_policies_step", request=None, responses=PolicySerializer)
+    @idempotent
+    def post(self, request: Request, pk: int, step: str) -> Response:
+        take = {"confirm": confirm_policy, "decline": decline_policy}.get(step)
+        if take is None:
+            raise NotFound
+        get_object_or_404(ApprovalPolicy, pk=pk)
+        return Response(PolicySerializer(take(policy_id=pk, by=api_user(request))).data)
 
 
 class LimitList(ListAPIView[ApprovalLimit]):

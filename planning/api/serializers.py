@@ -261,15 +261,19 @@ class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
 
 
 class PolicySerializer(serializers.ModelSerializer[ApprovalPolicy]):
+    """`standing`: adopted, waiting for a second administrator, or declined; `decided_by` agreed to it or dropped it."""
+
     rules = RuleSerializer(many=True, read_only=True)
+    loaded_by = serializers.EmailField(source="loaded_by.email", default=None, read_only=True)
+    decided_by = serializers.EmailField(source="decided_by.email", default=None, read_only=True)
 
     class Meta:
         model = ApprovalPolicy
         fields = ["id", "preset", "active", "two_person_budget", "allow_over_budget", "block_stale_study",
                   "reservation_days", "actual_tolerance", "order_tolerance", "over_approval", "rate_days",
                   "escalate_after_days", "use_first_below", "use_days", "use_needs_reason", "spread_terms",
-                  "bind_ahead", "carry_over", "revalue_from", "loaded_at", "note",
-                  "rules"]  # fmt: skip
+                  "bind_ahead", "carry_over", "revalue_from", "loaded_by", "loaded_at", "note",
+                  "standing", "decided_by", "decided_at", "rules"]  # fmt: skip
 
 
 class LimitInput(serializers.Serializer[Any]):

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -43,9 +44,15 @@ class Preset(models.TextChoices):
     CUSTOM = "custom", _("Own rules")
 
 
+class Standing(models.TextChoices):
+    ADOPTED = "adopted", pgettext_lazy("rules", "Adopted")
+    WAITING = "waiting", _("Waits for a second administrator")
+    DECLINED = "declined", pgettext_lazy("rules", "Dropped")
+
+
 class ApprovalPolicy(models.Model):
     """One version of the rules; one is in force. A version is never changed: editing makes the next one, and a request
-    keeps the one under which it was submitted."""
+    keeps the one under which it was submitted. Where a second administrator must agree, the next one waits first."""
 
     preset = models.CharField(_("preset"), max_length=12, choices=Preset.choices)
     active = models.BooleanField(_("in force"), default=False)
@@ -100,6 +107,16 @@ class ApprovalPolicy(models.Model):
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     note = models.CharField(_("what changed"), max_length=300, blank=True)
+    standing = models.CharField(
+        max_length=8, choices=Standing.choices, default=Standing.ADOPTED, editable=False
+    )
+    replaces = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
+    )  # what was in force when this one was written
+    decided_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, editable=False, related_name="+"
+    )  # who agreed as the second, or dropped it
+    decided_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("approval policy")
@@ -108,11 +125,20 @@ class ApprovalPolicy(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["active"], condition=Q(active=True), name="one_policy_in_force"
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["standing"], condition=Q(standing="waiting"), name="one_policy_waits"
+            ),
+            models.CheckConstraint(
+                condition=Q(active=False) | Q(standing="adopted"), name="policy_in_force_is_adopted"
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.get_preset_display()} · {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("policy-detail", args=[self.pk])
 
 
 class ApprovalRule(models.Model):

@@ -8,15 +8,15 @@ from typing import Any
 
 from django.db import transaction
 
-from core.audit import record
 from core.errors import InputError, NotPermitted, StaleData
 from core.messages import msg
 from core.models import Team, User
 from core.money import CURRENCIES
 from planning import policies
-from planning.models.approvals import ApprovalPolicy, ApprovalRule, Authority, Preset
+from planning.models.approvals import ApprovalPolicy, Authority, Preset
 from planning.models.plans import SpendKind
 from planning.models.requests import Residence
+from planning.services.policy_versions import add_version, in_force
 
 MOST_RULES = 40
 RULE_FIELDS = ("group", "authority", "quorum", "above", "above_currency", "spend_kind", "team", "residence",
@@ -40,13 +40,14 @@ def edit_policy(
     by: User,
     seen: int | None = None,
 ) -> ApprovalPolicy:
-    """Put a new version of the rules in force. `seen` is the id of the version that was edited.
+    """Make a new version of the rules, `seen` being the id of the version that was edited: in force at once, or waiting
+    (see its `standing`) where a second administrator must agree.
 
     Running reviews and submitted requests keep theirs. Raises NotPermitted, StaleData or InputError naming the rule.
     """
     if not policies.can_load_policy(by):
         raise NotPermitted()
-    current = ApprovalPolicy.objects.select_for_update().filter(active=True).first()
+    current = in_force()
     if seen is not None and (current is None or current.pk != seen):
         raise StaleData(changes={"policy": (str(seen), str(current.pk if current else "–"))})
     if not note.strip():
@@ -65,20 +66,14 @@ def edit_policy(
         )
     wanted = {**(_options_of(current) if current else {}), **options}
     _check_low_use(checked, wanted)
-    if current is not None:
-        current.active = False
-        current.save(update_fields=["active"])
-    policy = ApprovalPolicy.objects.create(
-        preset=Preset.CUSTOM, active=True, loaded_by=by, note=note.strip()[:300],
-        **_checked_options(wanted),
-    )  # fmt: skip
-    ApprovalRule.objects.bulk_create(ApprovalRule(policy=policy, **rule) for rule in checked)
-    record(
-        "approval_policy.edited", on=policy, by=by, reason=note, before=current.pk if current else None,
-        rules=[_plain(rule) for rule in checked],
+    policy = ApprovalPolicy(
+        preset=Preset.CUSTOM, note=note.strip()[:300], **_checked_options(wanted)
+    )
+    return add_version(
+        policy, checked, current=current, by=by, action="approval_policy.edited", reason=note,
+        before=current.pk if current else None, rules=[_plain(rule) for rule in checked],
         options={name: str(value) for name, value in _options_of(policy).items()},
     )  # fmt: skip
-    return policy
 
 
 def _options_of(policy: ApprovalPolicy) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db import transaction
 
-from core.audit import record
 from core.errors import InputError, NotPermitted
 from core.exchange import convert
 from core.messages import msg
@@ -17,7 +16,8 @@ from core.models import User
 from core.money import Money
 from core.organisation import organisation, today
 from planning import policies
-from planning.models.approvals import ApprovalPolicy, ApprovalRule
+from planning.models.approvals import ApprovalPolicy
+from planning.services.policy_versions import add_version, in_force
 
 PRESETS = Path(__file__).resolve().parent.parent / "data" / "policies.json"
 OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days",
@@ -27,7 +27,8 @@ OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reser
 
 @transaction.atomic
 def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
-    """Make `preset` the policy in force (by None: from the command line). Loading the same again changes nothing.
+    """Make `preset` the policy in force (by None: from the command line), or have it wait (see its `standing`) where a
+    second administrator must agree. Loading the same again changes nothing.
 
     Raises NotPermitted, InputError or MissingRate (no threshold in, and no rate to, the organisation's currency).
     """
@@ -46,22 +47,14 @@ def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
     options = {name: wanted[name] for name in OPTIONS}
     for name in ("actual_tolerance", "order_tolerance", "use_first_below", "revalue_from"):
         options[name] = Decimal(wanted[name]) if wanted[name] is not None else None
-    current = ApprovalPolicy.objects.select_for_update().filter(active=True).first()
+    current = in_force()
     if current is not None and current.preset == preset and _same(current, options, rules):
         return current
-    if current is not None:
-        current.active = False
-        current.save(update_fields=["active"])
-    policy = ApprovalPolicy.objects.create(preset=preset, active=True, loaded_by=by, **options)
-    ApprovalRule.objects.bulk_create(ApprovalRule(policy=policy, **rule) for rule in rules)
-    record(
-        "approval_policy.loaded",
-        on=policy,
-        by=by,
-        from_state=current.preset if current else "",
+    return add_version(
+        ApprovalPolicy(preset=preset, **options), rules, current=current, by=by,
+        action="approval_policy.loaded", from_state=current.preset if current else "",
         to_state=preset,
-    )
-    return policy
+    )  # fmt: skip
 
 
 def _rule(row: dict[str, Any]) -> dict[str, Any]:

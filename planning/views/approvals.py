@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.db.models import Q
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -13,7 +13,7 @@ from core.errors import InputError, InvalidTransition, StaleData
 from core.forms import refuse, say_errors
 from core.http import SignedInRequest
 from core.organisation import organisation, quarter_at, today
-from core.policies import require
+from core.policies import can_agree_as_second, require
 from core.whole import whole
 from planning import policies
 from planning.forms.approvals import (
@@ -33,16 +33,21 @@ from planning.models import (
     CapacityRequest,
     Delegation,
 )
+from planning.models.approvals import Standing
 from planning.plan_rows import bases
 from planning.selectors.approvals import inbox
+from planning.selectors.second_person import needs_second
 from planning.selectors.spread import effects
 from planning.services import approvals
 from planning.services.limits import set_limit
 from planning.services.policy_edit import OPTIONS, edit_policy
 from planning.services.policy_presets import load_policy
+from planning.services.policy_versions import confirm_policy, decline_policy
 from planning.states import RequestStatus
 from planning.views.requests import stale_page, visible
 from planning.waiting import decisions
+
+POLICY_STEPS = {"confirm": confirm_policy, "decline": decline_policy}
 
 
 @require_safe
@@ -142,15 +147,23 @@ def policy_list(request: SignedInRequest) -> HttpResponse:
     if request.method == "POST":
         form = PresetForm(request.POST)
         if form.is_valid():
-            load_policy(preset=form.cleaned_data["preset"], by=request.user)
+            loaded = load_policy(preset=form.cleaned_data["preset"], by=request.user)
             messages.success(
-                request, _("The preset is in force. Running reviews keep their steps.")
+                request,
+                _("The change waits for a second administrator.")
+                if loaded.standing == Standing.WAITING
+                else _("The preset is in force. Running reviews keep their steps."),
             )
         return redirect("policy-list")
     active = ApprovalPolicy.objects.prefetch_related("rules__team").filter(active=True).first()
+    rows = ApprovalPolicy.objects.select_related("loaded_by", "decided_by")
+    waiting = rows.filter(standing=Standing.WAITING).first()
     context = {
         "policy": active,
-        "versions": ApprovalPolicy.objects.select_related("loaded_by").order_by("-pk")[:50],
+        "waiting": waiting,
+        "needs_second": needs_second(),
+        **_may_decide(request, waiting),
+        "versions": rows.order_by("-pk")[:50],
         "form": PresetForm(initial={"preset": active.preset} if active else None),
         "may_load": policies.can_load_policy(request.user),
         "limit_form": LimitForm(initial={"currency": organisation().currency}),
@@ -174,8 +187,37 @@ def limit_set(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def policy_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One version of the rules, as it was."""
-    policy = get_object_or_404(ApprovalPolicy.objects.prefetch_related("rules__team"), pk=pk)
-    return render(request, "planning/policy_detail.html", {"policy": policy})
+    rows = ApprovalPolicy.objects.select_related("loaded_by", "decided_by")
+    policy = get_object_or_404(rows.prefetch_related("rules__team"), pk=pk)
+    context = {"policy": policy, **_may_decide(request, policy)}
+    return render(request, "planning/policy_detail.html", context)
+
+
+def _may_decide(request: SignedInRequest, waiting: ApprovalPolicy | None) -> dict[str, bool]:
+    """What the reader may do with a version that waits."""
+    waits = waiting is not None and waiting.standing == Standing.WAITING
+    return {
+        "may_drop": waits and policies.can_load_policy(request.user),
+        "may_confirm": waiting is not None
+        and waits
+        and can_agree_as_second(request.user, waiting.loaded_by_id),
+    }
+
+
+@require_POST
+def policy_step(request: SignedInRequest, pk: int, step: str) -> HttpResponse:
+    """Agree to the version that waits, or drop it."""
+    if step not in POLICY_STEPS:
+        raise Http404
+    get_object_or_404(ApprovalPolicy, pk=pk)
+    POLICY_STEPS[step](policy_id=pk, by=request.user)
+    messages.success(
+        request,
+        _("The new version is in force. Requests keep theirs.")
+        if step == "confirm"
+        else _("The change is dropped."),
+    )
+    return redirect("policy-list")
 
 
 def policy_edit(request: SignedInRequest) -> HttpResponse:
@@ -192,7 +234,7 @@ def policy_edit(request: SignedInRequest) -> HttpResponse:
         if form.is_valid() and formset.is_valid():
             seen = request.POST.get("version", "")
             try:
-                edit_policy(
+                edited = edit_policy(
                     rules=given_rules(formset),
                     options={name: form.cleaned_data[name] for name in OPTIONS},
                     note=form.cleaned_data["note"],
@@ -205,9 +247,16 @@ def policy_edit(request: SignedInRequest) -> HttpResponse:
                 form.add_error(None, error.message.render(_))
                 status = 409
             else:
-                messages.success(request, _("The new version is in force. Requests keep theirs."))
+                messages.success(
+                    request,
+                    _("The change waits for a second administrator.")
+                    if edited.standing == Standing.WAITING
+                    else _("The new version is in force. Requests keep theirs."),
+                )
                 return redirect("policy-list")
     if policy is not None:
         policy.refresh_from_db()  # a refused form has put its values on the row
-    context = {"form": form, "formset": formset, "policy": policy}
+    context = {
+        "form": form, "formset": formset, "policy": policy, "needs_second": needs_second(),
+    }  # fmt: skip
     return render(request, "planning/policy_edit.html", context, status=status)

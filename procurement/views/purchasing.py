@@ -12,10 +12,10 @@ from core.audit import trail
 from core.errors import InputError
 from core.forms import refuse
 from core.http import SignedInRequest
+from planning.selectors.second_person import needs_second
 from procurement import policies
 from procurement.forms.purchasing import PurchasingPolicyForm
 from procurement.models import PurchasingPolicy
-from procurement.selectors.purchasing import needs_second
 from procurement.services import policy as service
 from procurement.views.common import version_of
 
@@ -51,7 +51,7 @@ def policy_page(request: SignedInRequest) -> HttpResponse:
     context = {
         "form": form,
         "policy": policy,
-        "needs_second": needs_second(),
+        "needs_second": needs_second(though_alone=True),
         "may_confirm": bool(policy.proposed)
         and not since
         and policies.can_confirm_policy(request.user, policy),

@@ -13,18 +13,21 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from core.audit import trail
-from core.errors import InputError, NotPermitted, StaleData
+from core.errors import InputError, InvalidTransition, NotPermitted, StaleData
 from core.models import AuditEntry, ExchangeRate, Notice
 from core.money import Money
 from core.organisation import organisation, today
+from core.roles import Role
 from planning import tasks
 from planning.models import ApprovalPolicy, ApprovalStep, Vote
+from planning.models.approvals import Standing
 from planning.selectors.budgets import balance
 from planning.selectors.conditions import conditions
 from planning.services import approvals, requests, silence, spending
 from planning.services.over_approvals import AboveApproved
 from planning.services.policy_edit import edit_policy
 from planning.services.policy_presets import load_policy
+from planning.services.policy_versions import confirm_policy, decline_policy
 from planning.services.spending import ConditionBroken
 from tests.planning import builders
 
@@ -353,6 +356,134 @@ def test_an_administrator_edits_the_rules_on_a_page(w, client, language):
     client.force_login(w.lead)
     assert client.get(reverse("policy-edit")).status_code == 403
     assert reverse("policy-edit") not in client.get(reverse("policy-list")).content.decode()
+
+
+# --- rules by two people --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def second(w, make_user):
+    """Another administrator, in a company."""
+    load_policy(preset="company", by=None)
+    return make_user(Role.ADMINISTRATOR)
+
+
+def in_force():
+    return ApprovalPolicy.objects.get(active=True)
+
+
+def edited(w, **changes):
+    return edit_policy(rules=[LEAD], options={}, note="Fewer eyes", by=w.admin, **changes)
+
+
+def test_rules_change_when_a_second_administrator_agrees(w, second):
+    before = in_force()
+    waiting = edited(w, seen=before.pk)
+    assert (waiting.standing, waiting.active, in_force()) == (Standing.WAITING, False, before)
+    for name, person in w.people().items():
+        with pytest.raises(NotPermitted):
+            confirm_policy(policy_id=waiting.pk, by=person)
+        if name != "admin":
+            with pytest.raises(NotPermitted):
+                decline_policy(policy_id=waiting.pk, by=person)
+    done = confirm_policy(policy_id=waiting.pk, by=second)
+    assert in_force() == done
+    assert (done.standing, done.decided_by, done.loaded_by) == (Standing.ADOPTED, second, w.admin)
+    entry = AuditEntry.objects.get(action="approval_policy.confirmed")
+    assert (entry.actor, entry.data["proposed_by"]) == (second, w.admin.pk)
+    assert AuditEntry.objects.get(action="approval_policy.proposed").data["rules"]
+    for step in (confirm_policy, decline_policy):
+        with pytest.raises(InvalidTransition):
+            step(policy_id=waiting.pk, by=second)
+
+
+def test_a_preset_waits_too_so_that_nobody_steps_down_to_a_small_team_alone(w, second):
+    before = in_force()
+    waiting = load_policy(preset="small_team", by=w.admin)
+    assert (waiting.standing, in_force()) == (Standing.WAITING, before)
+    assert load_policy(preset="regulated", by=None) == in_force()  # set-up asks nobody
+    waiting.refresh_from_db()
+    assert waiting.standing == Standing.DECLINED
+
+
+def test_a_change_of_the_rules_is_taken_back_or_gives_way_to_a_newer_one(w, second):
+    before, first = in_force(), edited(w)
+    decline_policy(policy_id=first.pk, by=w.admin)
+    assert AuditEntry.objects.get(action="approval_policy.declined").actor == w.admin
+    earlier, later = edited(w), edit_policy(rules=[LEAD], options={}, note="x", by=second)
+    earlier.refresh_from_db()
+    assert (earlier.standing, later.standing) == (Standing.DECLINED, Standing.WAITING)
+    with pytest.raises(InvalidTransition):
+        confirm_policy(policy_id=earlier.pk, by=second)
+    assert in_force() == before
+    assert confirm_policy(policy_id=later.pk, by=w.admin) == in_force()
+
+
+def test_what_was_written_for_other_rules_is_not_put_in_force(w, second):
+    waiting = edited(w)
+    other = load_policy(preset="regulated", by=None)
+    ApprovalPolicy.objects.filter(pk=waiting.pk).update(standing=Standing.WAITING)
+    with pytest.raises(StaleData):
+        confirm_policy(policy_id=waiting.pk, by=second)
+    assert in_force() == other
+
+
+def test_one_administrator_is_enough_alone_and_in_a_small_team(w, make_user):
+    load_policy(preset="company", by=None)
+    assert edited(w) == in_force()
+    load_policy(preset="small_team", by=None)
+    make_user(Role.ADMINISTRATOR)
+    assert edited(w) == in_force()
+    assert edited(w).standing == Standing.WAITING  # own rules now, and two who could agree
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_two_administrators_change_the_rules_on_pages(w, second, client, language):
+    for person in (w.admin, second):
+        person.language = language
+        person.save()
+    before = in_force()
+    client.force_login(w.admin)
+    assert client.post(reverse("policy-edit"), typed(before)).status_code == 302
+    waiting = ApprovalPolicy.objects.get(standing=Standing.WAITING)
+    confirm = reverse("policy-step", args=[waiting.pk, "confirm"])
+    decline = reverse("policy-step", args=[waiting.pk, "decline"])
+    page = client.get(reverse("policy-list")).content.decode()
+    assert decline in page
+    assert confirm not in page
+    assert client.post(confirm).status_code == 403
+    assert waiting.get_absolute_url() not in client.get("/").content.decode()
+    client.force_login(w.lead)
+    assert decline not in client.get(waiting.get_absolute_url()).content.decode()
+    assert client.post(decline).status_code == 403
+    client.force_login(second)
+    assert waiting.get_absolute_url() in client.get("/").content.decode()
+    assert confirm in client.get(waiting.get_absolute_url()).content.decode()
+    assert client.post(reverse("policy-step", args=[waiting.pk, "burn"])).status_code == 404
+    assert client.post(confirm).status_code == 302
+    assert in_force() == waiting
+    client.post(reverse("policy-list"), {"preset": "small_team"})
+    client.post(reverse("policy-step", args=[ApprovalPolicy.objects.latest("pk").pk, "decline"]))
+    assert in_force() == waiting
+    assert client.get(reverse("policy-list")).status_code == 200
+
+
+def test_two_administrators_change_the_rules_by_api(w, second):
+    body = {"seen": in_force().pk, "note": "By API", "rules": [LEAD]}
+    answer = api(w.admin).post(reverse("api-policy-edit"), body, format="json")
+    assert (answer.status_code, answer.data["standing"]) == (202, "waiting")
+    confirm = reverse("api-policy-step", args=[answer.data["id"], "confirm"])
+    assert api(w.admin).post(confirm).status_code == 403
+    assert api(w.lead).post(confirm).status_code == 403
+    done = api(second).post(confirm)
+    assert (done.status_code, done.data["active"]) == (200, True)
+    assert done.data["decided_by"] == second.email
+    assert api(second).post(confirm).status_code == 409
+    answer = api(w.admin).post(reverse("api-policies"), {"preset": "company"}, format="json")
+    assert answer.status_code == 202
+    decline = reverse("api-policy-step", args=[answer.data["id"], "decline"])
+    assert api(w.admin).post(decline).data["standing"] == "declined"
+    assert api(w.admin).post(decline.replace("decline", "burn")).status_code == 404
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
