@@ -26,6 +26,12 @@ def _plan(name: str) -> Any:
     return lambda row: getattr(getattr(row.current, "plan", None), name, None)
 
 
+def _tax(row: CapacityRequest) -> Cell:
+    """Of the amount; empty where none was counted."""
+    tax = getattr(getattr(row.current, "plan", None), "tax", None)
+    return None if tax is None else tax.amount
+
+
 COLUMNS: tuple[Column[CapacityRequest], ...] = (
     Column("reference", lambda row: row.reference),
     Column("team", lambda row: row.team.slug),
@@ -38,5 +44,6 @@ COLUMNS: tuple[Column[CapacityRequest], ...] = (
     *(_workload(name) for name in WORKLOAD),
     Column("plan", lambda row: str(row.current.plan) if hasattr(row.current, "plan") else None),
     Column("amount", _plan("amount")),
+    Column("tax", lambda row: _tax(row)),
     Column("currency", _plan("currency")),
 )

@@ -18,6 +18,7 @@ from planning.study_tables import (
     comparison,
     mode_label,
     plan_name,
+    tax_in,
     tax_words,
 )
 
@@ -149,6 +150,14 @@ def _plain(value: Any) -> str:
     return significant(value, 6) if isinstance(value, float) else str(value)
 
 
+def _paid(new: Mapping[str, Any] | None) -> str:
+    """What is to be paid where that is more than the cost, and the tax in it."""
+    if new is None or new["amount"] == new["cost"]:
+        return ""
+    told = _("to be paid: %(amount)s") % {"amount": amount(new["amount"], new["currency"])}
+    return " · ".join(part for part in (told, tax_in(new)) if part)
+
+
 def what_if(result: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """The turned question's answer beside the study's own."""
     rows = []
@@ -166,6 +175,7 @@ def what_if(result: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, An
                 "name": plan_name(new) if new else _("Nothing meets the need"),
                 "cost": amount(new["cost"], found["currency"]) if new else "–",
                 "time": span(new["seconds"]) if new else "–",
+                "paid": _paid(new),
                 "change": _signed(float(new["cost"]) / float(own["cost"]) - 1)
                 if new and own and float(own["cost"])
                 else "",

@@ -114,6 +114,7 @@ class Card:
     place: str
     cost: str
     amount: str | None  # where more is to be paid than the need costs
+    amount_label: str
     tax: str  # in that amount; empty: none
     time: str
     facts: list[tuple[str, str]]
@@ -177,10 +178,15 @@ def plan_card(
         )
     return Card(
         str(ROLES[role]) if role else "", why, plan, plan_name(plan), place(plan), amount(plan["cost"], currency),
-        amount(plan["amount"], currency) if plan["amount"] != plan["cost"] else None,
+        amount(plan["amount"], currency) if plan["amount"] != plan["cost"] else None, paid_label(plan),
         tax_in(plan), span(seconds["p50"]), facts,
         [*doubts(plan), *(said(note) for note in plan["notes"])],
     )  # fmt: skip
+
+
+def paid_label(plan: Mapping[str, Any]) -> str:
+    """What a plan's amount is called: cash at the order of a purchase, else the bills with their tax."""
+    return _("Cash at the order") if plan["spend_kind"] == "purchase" else _("To be paid, with tax")
 
 
 def tax_rate(share: float) -> str:
@@ -237,6 +243,7 @@ def plan_rows(plans: Iterable[Mapping[str, Any]], sort: str = "cost") -> list[di
             "place": place(plan),
             "cost": amount(plan["cost"], plan["currency"]),
             "amount": amount(plan["amount"], plan["currency"]),
+            "amount_label": paid_label(plan),
             "tax": tax_short(plan),
             "spread": about_range(plan["cost_spread"], plan["currency"]),
             "time": span(plan["seconds"]["p50"]),
@@ -292,6 +299,7 @@ def comparison(result: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "name": f"{row['cards']} × {row['accelerator']} · {mode_label(row['mode'])}",
                 "cost": amount(row["cost"], row["currency"]),
                 "amount": amount(row["amount"], row["currency"]) if row["amount"] != row["cost"] else "",
+                "amount_label": _("To be paid, with tax") if row["side"] == "rent" else _("To be paid at the order"),
                 "time": span(row["seconds"]),
                 "meets": row["meets"],
                 "notes": [said(note) for note in row["notes"]],
@@ -336,6 +344,9 @@ def detail(result: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]
         "order_lines": [
             (said(line["label"]), amount(line["amount"], plan["currency"])) for line in plan.get("order_lines", ())
         ],
+        "order_label": _("Paid at the order")
+        if plan["spend_kind"] == "purchase"
+        else _("To be paid, with tax"),
         "order_total": amount(plan["amount"], plan["currency"]),
     }  # fmt: skip
 

@@ -28,6 +28,10 @@ def result_lines(result: Mapping[str, Any]) -> Iterator[str]:
     for card in study_tables.cards(result):
         yield f"{card.role}: {card.name} – {card.cost}, {card.time}"
         yield f"  {card.place}. {card.why}."
+        if card.amount:
+            yield "  " + " · ".join(
+                x for x in (f"{card.amount_label}: {card.amount}", card.tax) if x
+            )
     plans = result["plans"] or result["nearest"]
     if plans:
         yield ""

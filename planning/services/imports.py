@@ -38,7 +38,7 @@ WORKLOAD = tuple(
     )
 )  # fmt: skip
 # An export of the list has these too; they say what was and are not read.
-IGNORED = ("reference", "status", "requester", "revision", "plan", "amount", "currency")
+IGNORED = ("reference", "status", "requester", "revision", "plan", "amount", "tax", "currency")
 COLUMNS = (*HEAD, *TERMS, *WORKLOAD, *IGNORED)
 REQUIRED = (*HEAD, "need_by")
 MAX_IMPORT = 500

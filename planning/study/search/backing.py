@@ -15,13 +15,14 @@ import numpy as np
 from core.errors import DomainError
 from core.messages import Message, msg
 from core.money import Money
-from planning.economics import defaults
+from planning.economics import defaults, exact
 from planning.economics.break_even import Rent, break_even_utilisation
 from planning.economics.ownership_case import OwnershipCase
 from planning.economics.types import PaymentMode
 from planning.study.search.costs import YEARS, case_of
 from planning.study.search.holding import held, hours_there
 from planning.study.search.pooled import share_of_rest
+from planning.study.search.purchase_tax import kept_factor
 
 if TYPE_CHECKING:
     from planning.study.search.choice import World
@@ -153,7 +154,8 @@ def rent_of(world: World, slug: str, case: OwnershipCase) -> Rent | None:
 
 
 def card_hour(world: World, slug: str, mode: PaymentMode, currency: str) -> Money | None:
-    """The lowest price of one card for an hour, in `currency`; None when none is sold or no rate leads there."""
+    """The lowest price of one card for an hour, in `currency`, tax in it that is not reclaimed; None when none is sold
+    or no rate leads there."""
     prices = []
     for row in world.market.by_accelerator.get(slug, np.empty(0, dtype=np.int64)):
         offer = world.market.offers[int(row)]
@@ -163,5 +165,6 @@ def card_hour(world: World, slug: str, mode: PaymentMode, currency: str) -> Mone
             price = world.snapshot.table.unit_price(offer.price, currency)
         except DomainError:
             continue
-        prices.append(Money(price.amount / offer.accelerators, currency))
+        each = price.amount * exact.to_decimal(kept_factor(world.tax)) / offer.accelerators
+        prices.append(Money(each, currency))
     return min(prices, key=lambda price: price.amount) if prices else None

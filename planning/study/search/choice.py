@@ -88,7 +88,7 @@ class World:
     team_budgets: Mapping[str, Money] = field(
         default_factory=dict
     )  # cloud, purchase: what is left of each
-    tax: PurchaseTax | None = None  # on purchases; None: not set
+    tax: PurchaseTax | None = None  # on what is bought or rented; None: not set
     pooled: Mapping[str, OthersDemand] = field(default_factory=dict)  # open requests of others
 
     def mode(self, i: int) -> str:

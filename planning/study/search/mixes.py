@@ -322,8 +322,9 @@ def _reserved_words(mix: Mix) -> list[Message]:
     ]
 
 
-def funnel_json(mix: Mix) -> dict[str, Any]:
-    """The split, what it saves against each pure mode, what it risks, and a week of it."""
+def funnel_json(mix: Mix, factor: float = 1.0) -> dict[str, Any]:
+    """The split, what it saves against each pure mode, what it risks, and a week of it; costs times `factor` (tax that
+    is not reclaimed), prices as quoted."""
     split = mix.split
     last = slice(max(mix.wanted.cards.size - load_shape.HOURS_PER_WEEK, 0), None)
     cards, stoppable = mix.wanted.cards[last], mix.wanted.interruptible[last]
@@ -346,7 +347,7 @@ def funnel_json(mix: Mix) -> dict[str, Any]:
             {
                 "name": mode.name,
                 "label": mode.label.to_json(),
-                "cost": None if mode.cost is None else str(mode.cost.amount),
+                "cost": None if mode.cost is None else _whole(mode.cost, factor),
                 "saving": mode.saving,
                 "refused": None if mode.refused is None else mode.refused.to_json(),
             }
@@ -355,9 +356,9 @@ def funnel_json(mix: Mix) -> dict[str, Any]:
         "over_reservation": [
             {
                 "demand_change": row.demand_change,
-                "cost": str(row.cost.amount),
-                "best": str(row.best_cost.amount),
-                "regret": str(row.regret.amount),
+                "cost": _whole(row.cost, factor),
+                "best": _whole(row.best_cost, factor),
+                "regret": _whole(row.regret, factor),
                 "idle_share": row.idle_share,
             }
             for row in funnel.over_reservation(mix.wanted, mix.prices, split.reserved_cards)
@@ -367,3 +368,7 @@ def funnel_json(mix: Mix) -> dict[str, Any]:
             for all_, up, stop in zip(cards, above, spot, strict=True)
         ],
     }  # fmt: skip
+
+
+def _whole(money: Money, factor: float) -> str:
+    return str(exact.times(money, factor).amount)

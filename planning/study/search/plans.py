@@ -26,7 +26,13 @@ from planning.study.search.holding import held, lease_of, months_of
 from planning.study.search.housing import agreement
 from planning.study.search.leasing import BESIDE, lease_notes, lease_order
 from planning.study.search.pooled import pooled_note
-from planning.study.search.purchase_tax import tax_note
+from planning.study.search.purchase_tax import (
+    RENT_TAX_LABEL,
+    kept_factor,
+    rent_tax,
+    rent_tax_note,
+    tax_note,
+)
 from planning.study.search.regret import Regrets
 from planning.study.search.snapshot import Room
 from planning.study.workloads import ONLINE
@@ -53,8 +59,7 @@ def bill(world: World, i: int) -> Bill:
     cards, hours = int(ways.cards[way]), float(c.hours[i])
     if c.mix[i] >= 0:
         mix = world.mixes[int(c.mix[i])]
-        whole = mix.split.sheet
-        return Bill(whole.total, whole.total, whole.lines, tuple(mixes.notes(world.request, mix)))
+        return _rent(world, mix.split.sheet, tuple(mixes.notes(world.request, mix)))
     if c.offer[i] >= 0:
         table = world.market.table
         if table is None:
@@ -69,9 +74,15 @@ def bill(world: World, i: int) -> Bill:
         extra, notes = _data(world, i)
         whole = CostSheet((*sheet.lines, *extra), sheet.currency)
         if world.price_factor != 1.0:
-            total = (whole.total * exact.to_decimal(world.price_factor)).rounded()
-            return Bill(total, total, (CostLine("usage", exact.LINE_LABELS["usage"], total),))
-        return Bill(whole.total, whole.total, whole.lines, notes)
+            turned = (whole.total * exact.to_decimal(world.price_factor)).rounded()
+            line = CostLine("usage", exact.LINE_LABELS["usage"], turned)
+            whole, notes = CostSheet((line,), sheet.currency), ()
+        own = bool(table.offers[int(c.offer[i])].tax_rate)
+        return (
+            Bill(whole.total, whole.total, whole.lines, notes)
+            if own
+            else _rent(world, whole, notes)
+        )
     if c.lease[i] >= 0:
         return _leased(world, i, cards, hours)
     if c.platform[i] >= 0:
@@ -83,6 +94,18 @@ def bill(world: World, i: int) -> Bill:
     cost = reuse_cost(hourly, ways, way)
     line = CostLine("power", msg("Power and cooling"), cost, cards * hours, "card-hour")
     return Bill(cost, cost, (line,))
+
+
+def _rent(world: World, whole: CostSheet, notes: tuple[Message, ...]) -> Bill:
+    """The bill of what is rented: its tax is paid with it, and in the cost where it is not reclaimed."""
+    due = rent_tax(world.tax, whole.total)
+    told = (*notes, rent_tax_note(world.tax, due))
+    if world.tax is None:
+        return Bill(whole.total, whole.total, whole.lines, told)
+    taxed = (*whole.lines, CostLine("vat", RENT_TAX_LABEL, due))
+    if world.tax.reclaimed:
+        return Bill(whole.total + due, whole.total, whole.lines, told, taxed)
+    return Bill(whole.total + due, whole.total + due, taxed, told, taxed)
 
 
 def _data(world: World, i: int) -> tuple[tuple[CostLine, ...], tuple[Message, ...]]:
@@ -247,7 +270,7 @@ def plan_json(
         "seconds": float(c.seconds[i]),
         "cost": str(paid.cost.amount),
         "precision": ways.precision[way],
-        "tax": _tax_json(world, paid),
+        "tax": tax_json(world, paid),
     }
     return {
         "key": key_of(world, i),
@@ -266,7 +289,7 @@ def plan_json(
         "currency": world.currency,
         "lines": _lines_json(paid.lines),
         "order_lines": _lines_json(paid.order),
-        "tax": _tax_json(world, paid),
+        "tax": tax_json(world, paid),
         "doubts": [doubt.to_json() for doubt in doubts],
         "notes": [note.to_json() for note in (*paid.notes, *_cautions(world, i))],
         **where,
@@ -283,7 +306,7 @@ def plan_json(
         "memory_bytes": memory if memory == memory else None,
         "capacity_bytes": accelerator.visible_bytes,
         "summary": summary,
-        "funnel": mixes.funnel_json(world.mixes[int(c.mix[i])]) if c.mix[i] >= 0 else None,
+        "funnel": mixes.funnel_json(world.mixes[int(c.mix[i])], kept_factor(world.tax)) if c.mix[i] >= 0 else None,
         "order": agreement(world, i, paid.amount) if purchase else None,
         "estimate": detail,
     }  # fmt: skip
@@ -303,8 +326,8 @@ def _lines_json(lines: tuple[CostLine, ...]) -> list[dict[str, Any]]:
     ]
 
 
-def _tax_json(world: World, paid: Bill) -> dict[str, Any] | None:
-    """The tax within the amount of a purchase; None for what is no purchase, and where no tax is set."""
+def tax_json(world: World, paid: Bill) -> dict[str, Any] | None:
+    """The tax within what is to be paid; None for what is owned already, and where no tax is set."""
     if world.tax is None or not paid.order:
         return None
     amounts = (line.amount for line in paid.order if line.name == "vat")

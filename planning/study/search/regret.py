@@ -20,6 +20,7 @@ from planning.study.search.choice import World
 from planning.study.search.costs import SPOT
 from planning.study.search.holding import held
 from planning.study.search.mixes import scaled_cost
+from planning.study.search.purchase_tax import kept_factor
 from planning.study.search.ways import Floats, Ints
 
 PATHS = 1_000
@@ -74,7 +75,9 @@ def regrets(world: World, plans: Ints, *, seed: int, paths: int = PATHS) -> Regr
             cost[row], stretch = _rented(world, int(i), slow * need, spot_price, reclaim)
             seconds[row] *= stretch
         elif c.mix[i] >= 0:
-            cost[row] = scaled_cost(world.mixes[int(c.mix[i])], slow * need)
+            cost[row] = scaled_cost(world.mixes[int(c.mix[i])], slow * need) * kept_factor(
+                world.tax
+            )
         elif c.platform[i] >= 0:
             cost[row] = _bought(world, int(i), hours, others)
         else:
@@ -124,9 +127,8 @@ def _rented(
             float(c.hours[i]),
         )
         beyond = np.maximum(c.hours[i] * stretched - held, 0.0)
-        return planned + beyond * float(c.instances[i]) * _beyond_price(world, offer), np.ones_like(
-            stretched
-        )
+        more = beyond * float(c.instances[i]) * _beyond_price(world, offer)
+        return planned + more * kept_factor(world.tax), np.ones_like(stretched)
     if table.mode[offer] != SPOT:
         return planned * stretched, np.ones_like(stretched)
     found = _spot_hours(world, i, reclaim)

@@ -20,7 +20,7 @@ from planning.study.model import KnownModel
 from planning.study.request import StudyRequest, request_json
 from planning.study.search import report
 from planning.study.search.choice import Choice, World, choose
-from planning.study.search.costs import bought, join, rented, reused
+from planning.study.search.costs import bought, join, rented, reused, taxed
 from planning.study.search.data_costs import data_costs
 from planning.study.search.hours_ways import hours_ways
 from planning.study.search.inference_ways import inference_ways
@@ -63,7 +63,7 @@ class Setting:
         default_factory=dict
     )  # what the team has left, by kind of spend
     stage: str | None = None  # of the organisation, where the request tells none
-    tax: PurchaseTax | None = None  # on purchases; None: not set
+    tax: PurchaseTax | None = None  # on what is bought or rented; None: not set
     pooled: Mapping[str, OthersDemand] = field(
         default_factory=dict
     )  # open requests of others, by accelerator
@@ -125,8 +125,8 @@ def _run(
     blends, mixes = mixed(request, found.ways, hired, sold, snapshot, setting.currency)
     candidates = join(
         [
-            hired,
-            blends,
+            taxed(hired, setting.tax, setting.currency, sold.table),
+            taxed(blends, setting.tax, setting.currency, sold.table),
             owned,
             on_lease,
             reused(found.ways, accelerators, snapshot, setting.currency),

@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from core.errors import InputError
 from core.messages import msg
 from planning.economics import defaults
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest, parse_request, request_json
 from planning.study.search.choice import World, choose
-from planning.study.search.costs import bought, join, rented, reused
+from planning.study.search.costs import bought, join, rented, reused, taxed
 from planning.study.search.data_costs import data_costs
 from planning.study.search.leasing import leased
 from planning.study.search.market import market
 from planning.study.search.mixes import mixed
+from planning.study.search.plans import bill, tax_json
 from planning.study.search.report import comparison
 from planning.study.search.run import Setting, ways_of
 from planning.study.search.snapshot import SNAPSHOT, Snapshot, snapshot_from_json
@@ -147,8 +146,8 @@ def _what_if(
     )
     candidates = join(
         [
-            hired,
-            blends,
+            taxed(hired, setting.tax, setting.currency, sold.table),
+            taxed(blends, setting.tax, setting.currency, sold.table),
             owned,
             on_lease,
             reused(found.ways, accelerators, snapshot, setting.currency),
@@ -171,11 +170,14 @@ def _what_if(
 
 
 def _line(world: World, i: int) -> dict[str, Any]:
-    c = world.candidates
+    c, paid = world.candidates, bill(world, i)
     return {
         "accelerator": world.accelerator(i).name,
         "cards": int(world.ways.cards[c.way[i]]),
         "mode": world.mode(i),
-        "cost": str(round(float(np.round(c.cost[i], 2)), 2)),
+        "cost": str(paid.cost.amount),
+        "amount": str(paid.amount.amount),
+        "currency": world.currency,
+        "tax": tax_json(world, paid),
         "seconds": float(c.seconds[i]),
     }
