@@ -84,6 +84,12 @@ TAX_MODES = {
 }  # fmt: skip
 YES = frozenset({"yes", "true", "1", "y", "是"})
 NO = frozenset({"no", "false", "0", "n", "否"})
+# column that every row must say, and what it may be: nothing is guessed, and no tax is written 0
+SAID = {
+    "kind": ", ".join(dict.fromkeys(KINDS.values())),
+    "tax_percent": "0 … 100",
+    "serialised": "yes, no",
+}
 BREAK = re.compile(r"(\d{1,9})\s*(?:-|–|~|to|至)\s*(\d{0,9})\s*[:：]\s*(\S+)")
 
 
@@ -177,7 +183,7 @@ def _line(row: Row, *, comma: bool, hide: bool) -> Line:
     for name in ("description", "manufacturer", "part_number", "bundle", "unit"):
         given[name] = cells.get(name, "")
     read: dict[str, Any] = {
-        "kind": lambda text: _word("kind", text, KINDS) if text else _kind(cells),
+        "kind": lambda text: _word("kind", text, KINDS),
         "quantity": lambda text: parse_decimal("quantity", text, decimal_comma=comma),
         "list_price": lambda text: parse_decimal("list_price", text, decimal_comma=comma),
         "discount_percent": lambda text: _share("discount_percent", text, comma),
@@ -195,7 +201,12 @@ def _line(row: Row, *, comma: bool, hide: bool) -> Line:
     }
     for name, parse in read.items():
         text = cells.get(name, "").strip()
-        if not text and name != "kind":
+        if not text:
+            if name in SAID:
+                limit = SAID[name]
+                line.errors.append(
+                    msg("%(field)s is missing; say one of: %(limit)s", field=name, limit=limit)
+                )
             continue
         try:
             given[keys.get(name, name)] = parse(text)
@@ -206,11 +217,6 @@ def _line(row: Row, *, comma: bool, hide: bool) -> Line:
                 else error.message
             )
     return line
-
-
-def _kind(cells: Mapping[str, str]) -> str:
-    """Of a row that does not say it: what answers an asked line is an accelerator, the rest is other."""
-    return "accelerator" if cells.get("rfq_line", "").strip() else "other"
 
 
 def _word(name: str, text: str, words: Mapping[str, str]) -> str:

@@ -719,17 +719,25 @@ class QuoteLineInput(serializers.Serializer[Any]):
     rfq_line = serializers.IntegerField(
         required=False, allow_null=True, help_text="Position of the asked line"
     )
-    kind = serializers.ChoiceField(choices=LineKind.choices)
+    kind = serializers.ChoiceField(
+        choices=LineKind.choices, required=False, help_text="Must be said"
+    )
     description = serializers.CharField(max_length=300)
     manufacturer = serializers.CharField(required=False, allow_blank=True)
     part_number = serializers.CharField(required=False, allow_blank=True)
     quantity = serializers.CharField()
     unit = serializers.CharField(required=False)
     unit_price = serializers.CharField(required=False, allow_null=True)
-    tax_rate = serializers.CharField(required=False, default="0", help_text="A share: 0.13 is 13 %")
-    serialised = serializers.BooleanField(required=False, default=False)
+    tax_rate = serializers.CharField(
+        required=False, help_text="Must be said. A share: 0.13 is 13 %, 0 is no tax"
+    )
+    serialised = serializers.BooleanField(
+        required=False, allow_null=True, default=None, help_text="Must be said"
+    )
     accelerator_slug = serializers.CharField(required=False, allow_blank=True)
-    accelerators_per_item = serializers.IntegerField(required=False, default=0)
+    accelerators_per_item = serializers.IntegerField(
+        required=False, help_text="Must be said of servers, cards and what answers an asked line"
+    )
     list_price = serializers.CharField(required=False, allow_null=True)
     discount_rate = serializers.CharField(
         required=False, allow_null=True, help_text="Off the list price, a share: 0.10 is 10 %"
@@ -846,7 +854,7 @@ class InvoiceLineInput(serializers.Serializer[Any]):
     position = serializers.IntegerField()
     quantity = serializers.CharField()
     unit_price = serializers.CharField()
-    tax_rate = serializers.CharField(required=False, default="0")
+    tax_rate = serializers.CharField(required=False, help_text="Must be said: 0 is no tax")
 
 
 class InvoicePartInput(serializers.Serializer[Any]):

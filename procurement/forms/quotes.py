@@ -92,7 +92,9 @@ class QuoteLineForm(forms.Form):
     rfq_line = forms.TypedChoiceField(
         label=_("Answers line"), coerce=int, empty_value=None, required=False
     )
-    kind = forms.ChoiceField(label=_("Kind"), choices=LineKind.choices, required=False)
+    kind = forms.ChoiceField(
+        label=_("Kind"), choices=[("", "–"), *LineKind.choices], required=False
+    )
     description = forms.CharField(label=_("Description"), max_length=300, required=False)
     manufacturer = forms.CharField(label=_("Manufacturer"), max_length=80, required=False)
     part_number = forms.CharField(label=_("Part number"), max_length=80, required=False)
@@ -129,7 +131,7 @@ class QuoteLineForm(forms.Form):
     accelerators_per_item = forms.IntegerField(
         label=_("Accelerators in one item"), min_value=0, required=False
     )
-    serialised = forms.BooleanField(label=_("Has serial numbers"), required=False)
+    serialised = forms.NullBooleanField(label=_("Has serial numbers"), required=False)
 
     def __init__(self, *args: Any, rfq: Rfq, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -167,9 +169,12 @@ class QuoteLineForm(forms.Form):
         data: dict[str, Any] = super().clean() or {}
         if self.is_blank():
             return data
-        for name in ("description", "quantity"):
-            if not data.get(name):
+        for name in ("kind", "description", "quantity"):
+            if not data.get(name) and name not in self.errors:
                 self.add_error(name, gettext("This line needs it."))
+        for name in ("tax_percent", "serialised"):
+            if data.get(name) is None and name not in self.errors:
+                self.add_error(name, gettext("This line needs it: what is missing is not guessed."))
         if (
             data.get("unit_price") is None
             and data.get("list_price") is None
@@ -190,9 +195,8 @@ class QuoteLineForm(forms.Form):
     def line(self) -> dict[str, Any]:
         data = dict(self.cleaned_data)
         percent, discount = data.pop("tax_percent"), data.pop("discount_percent")
-        data["tax_rate"] = (percent or Decimal(0)) / 100
+        data["tax_rate"] = percent / 100
         data["discount_rate"] = None if discount is None else discount / 100
-        data["accelerators_per_item"] = data["accelerators_per_item"] or 0
         return data
 
 

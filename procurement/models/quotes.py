@@ -149,8 +149,8 @@ class QuoteLine(models.Model):
     quantity = quantity_field()
     unit = models.CharField(_("unit"), max_length=20, default="pcs")
     unit_price = unit_price_field()
-    tax_rate = tax_rate_field(default=0)
-    serialised = models.BooleanField(_("has serial numbers"), default=False)
+    tax_rate = tax_rate_field()
+    serialised = models.BooleanField(_("has serial numbers"))
     accelerator_slug = models.CharField(_("accelerator"), max_length=80, blank=True)
     accelerators_per_item = models.PositiveSmallIntegerField(
         _("accelerators in one item"), default=0

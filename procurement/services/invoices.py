@@ -21,6 +21,7 @@ from procurement.models import Asset, Invoice, InvoiceLine, InvoicePart, OrderLi
 from procurement.serials import fold
 from procurement.services.invoice_matching import differences
 from procurement.services.moves import move, need_reason, take, touch
+from procurement.services.quote_lines import TAX_LIMIT, told
 from procurement.services.quotes import exact
 from procurement.services.warranties import start_warranties
 from procurement.states import InvoiceStatus
@@ -146,7 +147,12 @@ def _add_lines(invoice: Invoice, order: PurchaseOrder, lines: Sequence[Mapping[s
                 unit_price=exact(
                     "unit_price", given.get("unit_price"), digits=6, line=line.position
                 ),
-                tax_rate=exact("tax_rate", given.get("tax_rate", 0), digits=5, line=line.position),
+                tax_rate=exact(
+                    "tax_rate",
+                    told("tax_rate", given, line=line.position, limit=TAX_LIMIT),
+                    digits=5,
+                    line=line.position,
+                ),
             )
         )
     if not rows:

@@ -21,6 +21,11 @@ TOLD_FIELDS = ("list_price", "discount_rate", "bundle", "alternative_to")
 MAX_LINES = 10_000
 CHUNK = 1000  # lines that are held as rows at once
 PRICE_STEP = Decimal("0.000001")
+TAX_LIMIT = "0 … 1"  # a share; no tax is 0, and is said
+HOLDING = (
+    LineKind.SERVER,
+    LineKind.ACCELERATOR,
+)  # kinds of which it must be said how many cards an item holds
 
 
 def whole_number(field: str, value: Any, *, least: int, most: int) -> int:
@@ -79,6 +84,19 @@ def exact(field: str, value: Any, *, digits: int, line: int) -> Decimal:
     return number
 
 
+def told(field: str, given: Mapping[str, Any], *, line: int, limit: str) -> Any:
+    """The value of `field`, which must be said: what is missing is neither guessed nor 0."""
+    value = given.get(field)
+    if value is None or value == "":
+        raise InputError(
+            field,
+            msg("Line %(line)s: %(field)s is missing; say one of: %(limit)s", line=line, field=field,
+                limit=limit),
+            limit=limit,
+        )  # fmt: skip
+    return value
+
+
 def add_lines(quote: Quote, lines: Sequence[Mapping[str, Any]]) -> None:
     """Check and keep the lines, a chunk at a time. Raises InputError naming the first line that is wrong."""
     if not lines:
@@ -134,21 +152,26 @@ def checked_line(
             "quantity", msg("Line %(line)s: the quantity must be above 0", line=position),
             value=quantity, limit="> 0",
         )  # fmt: skip
-    kind = given.get("kind")
+    kind = told("kind", given, line=position, limit=", ".join(LineKind.values))
     if kind not in LineKind.values:
         raise InputError(
             "kind",
             msg("Line %(line)s: %(value)s is not a kind of line", line=position, value=str(kind)),
-            value=kind,
-        )
+            value=kind, limit=", ".join(LineKind.values),
+        )  # fmt: skip
     description = " ".join(str(given.get("description", "")).split())
     if not description:
         raise InputError("description", msg("Line %(line)s needs a description", line=position))
     price, steps, list_price, discount = _price(position, quantity, given)
-    serialised = bool(given.get("serialised", False))
-    per_item = whole_number(
-        "accelerators_per_item", given.get("accelerators_per_item", 0) or 0, least=0, most=10_000
-    )
+    serialised = told("serialised", given, line=position, limit="true, false")
+    if not isinstance(serialised, bool):
+        raise InputError(
+            "serialised",
+            msg("Line %(line)s: %(field)s: %(value)s is neither yes nor no", line=position, field="serialised",
+                value=str(serialised)),
+            value=serialised, limit="true, false",
+        )  # fmt: skip
+    per_item = _per_item(position, kind, given)
     if (serialised or per_item) and quantity != quantity.to_integral_value():
         raise InputError(
             "quantity",
@@ -156,12 +179,14 @@ def checked_line(
                 line=position),
             value=quantity,
         )  # fmt: skip
-    rate = exact("tax_rate", given.get("tax_rate", 0), digits=5, line=position)
+    rate = exact(
+        "tax_rate", told("tax_rate", given, line=position, limit=TAX_LIMIT), digits=5, line=position
+    )
     if rate > 1:
         raise InputError(
             "tax_rate",
             msg("Line %(line)s: the tax rate is a share; 13 %% is 0.13", line=position),
-            value=rate, limit=1,
+            value=rate, limit=TAX_LIMIT,
         )  # fmt: skip
     rfq_line = _answered(position, given.get("rfq_line"), per_item, asked)
     instead = given.get("alternative_to")
@@ -261,6 +286,15 @@ def _less_discount(
             ),
         )
     return list_price, discount
+
+
+def _per_item(position: int, kind: str, given: Mapping[str, Any]) -> int:
+    """Accelerators in one item. What is no server and no card, and answers no line, holds none unless it says so."""
+    field, answers = "accelerators_per_item", given.get("rfq_line") is not None
+    if kind in HOLDING or answers:
+        told(field, given, line=position, limit="0 … 10000")
+    value = given.get(field)
+    return 0 if value is None else whole_number(field, value, least=0, most=10_000)
 
 
 def _answered(position: int, answers: Any, per_item: int, asked: Mapping[int, Any]) -> Any:

@@ -110,9 +110,9 @@ def keep_quote(
 ) -> Quote:
     """The quote of an invited vendor on a locked RFQ; the caller has asked who may. `told` goes into the trail.
 
-    Each line is a mapping with `description`, `kind`, `quantity`, `unit_price` or `breaks` (from_quantity,
-    to_quantity, unit_price) or `list_price` and `discount_rate` (share), and optionally `rfq_line` (position),
-    `tax_rate` (share), `unit`, `serialised`, `accelerators_per_item`, `accelerator_slug`, `manufacturer`,
+    Each line is a mapping with `description`, `kind`, `quantity`, `tax_rate` (share), `serialised`, `unit_price` or
+    `breaks` (from_quantity, to_quantity, unit_price) or `list_price` and `discount_rate` (share), of servers, cards and
+    answers `accelerators_per_item`, and optionally `rfq_line` (position), `unit`, `accelerator_slug`, `manufacturer`,
     `part_number`, `bundle`, `alternative_to` (position). `kept_files` are stored already. `payments` are the terms of
     payment (see `procurement.milestones`). Raises InvalidTransition (blocked) or InputError naming the line.
     """

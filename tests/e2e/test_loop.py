@@ -174,7 +174,7 @@ def quote(
             "lines-0-unit_price": price,
             "lines-0-tax_percent": "13",
             "lines-0-accelerators_per_item": "1",
-            "lines-0-serialised": "on",
+            "lines-0-serialised": "true",
         },
         **warranty,
     )

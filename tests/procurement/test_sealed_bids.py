@@ -106,8 +106,12 @@ def sealed(numbered_from_one):
     b.quote(s, rfq, price="271828.18", files=[paper])
     b.quote(s, rfq, s.rival, "38271.828")
     # A table that waits in its preview, and a bid that a vendor sent itself with its key.
-    head = "description,quantity,unit_price,rfq_line,accelerators_per_item,currency,valid_until"
-    rows = "H100,8,271828.18,1,1,CNY,2099-12-31\nH100,8,271828.1818181,1,1,,\n"
+    head = (
+        "description,quantity,unit_price,rfq_line,accelerators_per_item,kind,tax_percent,serialised,"
+        "currency,valid_until"
+    )
+    card = "accelerator,13,yes"
+    rows = f"H100,8,271828.18,1,1,{card},CNY,2099-12-31\nH100,8,271828.1818181,1,1,{card},,\n"
     quote_imports.start_import(
         rfq_id=rfq.pk, vendor_id=s.vendor.pk, by=s.procurement,
         upload=SimpleUploadedFile("quote.csv", f"{head}\n{rows}".encode()),

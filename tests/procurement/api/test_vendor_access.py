@@ -64,6 +64,22 @@ def test_it_reads_what_is_asked_and_nothing_of_who_asks_or_who_else_is_asked(s):
         assert word not in text
 
 
+@pytest.mark.parametrize("field", ["tax_rate", "serialised", "kind", "accelerators_per_item"])
+def test_what_its_line_does_not_say_is_refused_and_not_guessed(s, field):
+    rfq = b.rfq(s)
+    line = b.line()
+    del line[field]
+    answer = holder(key_of(s, rfq)).post(
+        f"{BASE}/quote/", offer(lines=[b.line(), line]), format="json"
+    )
+    assert answer.status_code == 422, answer.data
+    body = answer.json()
+    assert body["field"] == field
+    assert body["limit"]
+    assert "Line 2" in str(body)
+    assert not rfq.quotes.exists()
+
+
 def test_it_submits_revises_and_withdraws_its_own_quote(s):
     rfq = b.rfq(s)
     client = holder(key_of(s, rfq))

@@ -14,6 +14,7 @@ from openpyxl import Workbook, load_workbook
 from rest_framework.test import APIClient
 
 from core.errors import InputError, InvalidTransition, NotPermitted
+from core.messages import Message
 from core.models import AuditEntry, Job
 from core.organisation import today
 from procurement.models import Quote, QuoteImport
@@ -85,6 +86,7 @@ def test_the_table_of_an_rfq_comes_back_filled_in(s, client, kind, language):
     filled = dict(zip(HEADINGS, cells[1], strict=True))
     filled |= {
         "unit_price": "250000",
+        "tax_percent": "13",
         "currency": "CNY",
         "valid_until": VALID,
         "lead_time_days": "30",
@@ -156,6 +158,46 @@ def test_one_wrong_row_keeps_all_out_and_every_row_has_its_fate(s):
     assert not Quote.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("column", "limit"),
+    [("tax_percent", "0 … 100"), ("serialised", "yes, no"), ("kind", "server, accelerator"),
+     ("accelerators_per_item", "0 … 10000")],
+)  # fmt: skip
+def test_what_a_row_does_not_say_is_refused_and_not_guessed(s, column, limit):
+    row = start(s, b.rfq(s), table(CARD | HEAD, CARD | {column: ""}))
+    assert fates(row) == ["add", "refused"]
+    (message,) = row.report["rows"][1][2]
+    assert f"{column} is missing" in Message.from_json(message).render(str)
+    assert limit in Message.from_json(message).render(str)
+    assert not Quote.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["tax_rate", "serialised", "kind", "accelerators_per_item"])
+@pytest.mark.parametrize("missing", [None, "", "absent"])
+def test_what_a_line_does_not_say_is_refused_naming_line_field_and_limit(s, field, missing):
+    second = b.line()
+    if missing == "absent":
+        del second[field]
+    else:
+        second[field] = missing
+    with pytest.raises(InputError) as refused:
+        b.quote(s, b.rfq(s), lines=[b.line(), second])
+    error = refused.value
+    assert error.field == field
+    assert error.limit
+    assert "Line 2" in str(error)
+    assert not Quote.objects.exists()
+
+
+def test_a_line_that_holds_no_cards_need_not_count_them_and_no_tax_is_said(s):
+    freight = b.line("500", "1", kind="freight", serialised=False, rfq_line=None, tax_rate="0")
+    del freight["accelerators_per_item"]
+    kept = b.quote(s, b.rfq(s), lines=[b.line(), freight]).lines.last()
+    assert (kept.accelerators_per_item, kept.tax_rate, kept.serialised) == (0, 0, False)
+    with pytest.raises(InputError, match="neither yes nor no"):
+        b.quote(s, b.rfq(s), lines=[b.line(serialised="no")])
+
+
 def test_what_neither_file_nor_form_says_is_asked_for(s):
     row = start(s, b.rfq(s), table(CARD), head={"currency": "CNY"})
     missing = {one["params"]["field"] for one in row.report["problems"]}
@@ -186,8 +228,10 @@ def test_breaks_bundles_discounts_freight_and_alternatives(s):
         s, rfq,
         CARD | HEAD | {"line": "10", "unit_price": "", "price_breaks": "1-7: 260000; 8-: 250000", "bundle": "Rack A"},
         {"line": "20", "kind": "network", "description": "Switch", "quantity": "1", "list_price": "100000",
-         "discount_percent": "12.5", "bundle": "Rack A", "tax_percent": "13"},
-        {"line": "30", "kind": "运费", "description": "Freight", "quantity": "1", "unit_price": "5000"},
+         "discount_percent": "12.5", "bundle": "Rack A", "tax_percent": "13",
+         "serialised": "no"},
+        {"line": "30", "kind": "运费", "description": "Freight", "quantity": "1", "unit_price": "5000",
+         "tax_percent": "0", "serialised": "否"},
         CARD | {"line": "40", "description": "H200", "unit_price": "280000", "alternative_to": "10"},
     )  # fmt: skip
     cards, switch, freight, other = quote.lines.order_by("position")

@@ -54,7 +54,7 @@ def quote_form(vendor: Any, price: str, months: str = "36", **fields: str) -> di
         "lines-0-rfq_line": "1", "lines-0-kind": "accelerator", "lines-0-description": "H100 SXM",
         "lines-0-manufacturer": "NVIDIA", "lines-0-quantity": "8", "lines-0-unit": "pcs",
         "lines-0-unit_price": price, "lines-0-tax_percent": "13", "lines-0-accelerators_per_item": "1",
-        "lines-0-serialised": "on", "lines-1-kind": "server",
+        "lines-0-serialised": "true", "lines-1-kind": "server",
         "start_trigger": "acceptance", "months": months, "new_parts_only": "true",
         "papers": SimpleUploadedFile("quote.pdf", b"%PDF-1.7 quote"),
         **fields,
