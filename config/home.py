@@ -22,9 +22,10 @@ def sections(user: User) -> list[dict[str, Any]]:
     """Sections for templates/core/home.html, those without anything to show left out where they do not concern."""
     rows = waiting(user)
     others = [row for row in rows if row.decision]
-    steps = [row for row in rows if not row.decision]
+    steps = [row for row in rows if not (row.decision or row.review)]
+    looks = [row for row in rows if row.review]
     found = [
-        _decisions(user, others), _buying(user, steps), _requests(user), _jobs(user), _notices(user),
+        _decisions(user, others), _buying(user, steps), _reviews(looks), _requests(user), _jobs(user), _notices(user),
     ]  # fmt: skip
     return [section for section in found if section is not None]
 
@@ -68,6 +69,18 @@ def _buying(user: User, rows: list[Waiting]) -> dict[str, Any] | None:
         "title": _("Waiting for you in buying and proving"),
         "url": reverse(place),
         "empty_text": _("Nothing waits for you here."),
+        "rows": [_shown(row) for row in rows[:LENGTH]],
+    }
+
+
+def _reviews(rows: list[Waiting]) -> dict[str, Any] | None:
+    """Looks back to answer, own action items and plans asked for."""
+    if not rows:
+        return None
+    return {
+        "title": _("Waiting for you in reviews"),
+        "url": "",  # of several kinds
+        "empty_text": "",
         "rows": [_shown(row) for row in rows[:LENGTH]],
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import date
 from typing import Any
 
 from django.db import models
@@ -15,6 +16,13 @@ from django.utils.translation import pgettext_lazy
 
 from core.models import LANGUAGE_CHOICES, AppendOnlyError, AppendOnlyQuerySet, Job, StoredFile, User
 from core.quarters import Quarter
+
+
+class CapacityReviewQuerySet(models.QuerySet["CapacityReview"]):
+    def asking_for_plans(self, until: date) -> CapacityReviewQuerySet:
+        """Those that meet by `until` and have not begun."""
+        begun = [CapacityReview.Status.IN_SESSION, CapacityReview.Status.CLOSED]
+        return self.filter(meeting_on__lte=until).exclude(status__in=begun)
 
 
 class CapacityReview(models.Model):
@@ -57,6 +65,8 @@ class CapacityReview(models.Model):
         default=0, editable=False
     )  # sequence of its calendar entry
     created_at = models.DateTimeField(default=timezone.now)
+
+    objects = CapacityReviewQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("capacity review")

@@ -16,12 +16,12 @@ from core.models import User
 from core.organisation import organisation
 from core.outbox import notify
 from core.policies import require
-from core.roles import Role, has_role
 from core.transitions import advance, check_version, lock
 from planning import trouble
 from planning.models.month_one import MonthOneReview, ReviewRules
 from planning.models.requests import CapacityRequest
 from planning.month_one_rules import SYMPTOM, Finding, Rules, finding
+from planning.review_policies import can_close_look_back, can_set_review_rules
 from planning.selectors.telemetry import Fleet, fleet
 from planning.states import RequestStatus
 from planning.trouble_table import BY_KEY
@@ -40,7 +40,7 @@ def rules() -> ReviewRules:
 @transaction.atomic
 def set_rules(*, by: User, **fields: Any) -> ReviewRules:
     """Change the rules. What was found before stays."""
-    require(has_role(by, Role.OPERATIONS, Role.ADMINISTRATOR))
+    require(can_set_review_rules(by))
     row = ReviewRules.objects.select_for_update().first() or ReviewRules()
     changes = {}
     for name in RULE_FIELDS:
@@ -175,7 +175,7 @@ def close(
 ) -> MonthOneReview:
     """The owner, or operations, says what was done about it."""
     review = lock(MonthOneReview.objects.all(), review_id)
-    require(can_close(by, review))
+    require(can_close_look_back(by, review))
     check_version(review, seen_version)
     if review.status != MonthOneReview.Status.OPEN:
         raise InvalidTransition(msg("This review is done"))
@@ -187,8 +187,3 @@ def close(
         review, MonthOneReview.Status.DONE, by=by, action="month_one.done", team=review.request.team
     )
     return review
-
-
-def can_close(user: User, review: MonthOneReview) -> bool:
-    """Its owner and operations."""
-    return user.pk == review.owner_id or has_role(user, Role.OPERATIONS)

@@ -18,7 +18,7 @@ from core.models import Notice, StoredFile, Team, User
 from core.organisation import organisation, today
 from core.outbox import notify
 from core.policies import require
-from core.roles import Role, has_role
+from core.roles import has_role
 from core.transitions import advance, check_version, lock
 from core.whole import whole
 from planning import review_policies
@@ -29,7 +29,6 @@ from planning.services.month_one import rules
 from planning.services.reviews import readers
 
 Status = CapacityReview.Status
-PLANNERS = (Role.REQUESTER, Role.APPROVER)
 
 
 @transaction.atomic
@@ -115,7 +114,7 @@ def may_end(user: User, action: ReviewAction) -> bool:
 
 def may_plan(user: User, team: Team) -> bool:
     """Requesters and approvers of the team."""
-    return has_role(user, *PLANNERS, team=team)
+    return has_role(user, *review_policies.PLANNERS, team=team)
 
 
 @transaction.atomic
@@ -150,13 +149,12 @@ def tell_plan(
 def ask_for_plans() -> None:
     """Ask the people of teams without a plan, once a review, when the meeting is near."""
     near = today() + timedelta(days=rules().plans_before_days)
-    for review in CapacityReview.objects.filter(meeting_on__lte=near).exclude(
-        status__in=[Status.IN_SESSION, Status.CLOSED]
-    ):
+    for review in CapacityReview.objects.asking_for_plans(near):
         told = review.plans.values("team")
         for team in Team.objects.filter(active=True).exclude(pk__in=told):
             people = User.objects.filter(
-                memberships__team=team, memberships__role__in=[r.value for r in PLANNERS]
+                memberships__team=team,
+                memberships__role__in=[r.value for r in review_policies.PLANNERS],
             ).distinct()
             notify(
                 people,

@@ -17,6 +17,7 @@ from planning import policies, trouble
 from planning import telemetry_policies as may
 from planning.forms.month_one import AnswerForm, RulesForm
 from planning.models.month_one import MonthOneReview, QueueStatistic
+from planning.review_policies import can_close_look_back
 from planning.services import month_one
 from planning.trouble_table import BY_KEY
 
@@ -61,7 +62,7 @@ def _shown(
         ],
         "holes": [said(Message.from_json(hole)) for hole in figures["holes"]],
         "causes": [found for key in figures["causes"] if (found := _cause(key)) is not None],
-        "may_close": review.status == review.Status.OPEN and month_one.can_close(request.user, review),
+        "may_close": review.status == review.Status.OPEN and can_close_look_back(request.user, review),
         "form": form or AnswerForm(initial={"version": review.version}),
         "trail": trail(review)[:20],
     }  # fmt: skip

@@ -409,10 +409,9 @@ def _acceptance(
         return stage
     proposals = [row for row in rows if row.status == AcceptanceStatus.PROPOSED]
     ready = [card for card in cards if card.status == AssetStatus.BURNED_IN]
-    if accepted:
-        stage.facts.append(
-            msg("%(n)s of %(all)s accepted", n=accepted, all=plan.cards if plan else 0)
-        )
+    if accepted and plan is not None:
+        stage.state = CURRENT  # in part: the rest is proven or replaced now
+        stage.facts.append(msg("%(n)s of %(all)s accepted", n=accepted, all=plan.cards))
     if proposals:
         stage.since, stage.holders = proposals[0].created_at, [msg("Approver")]
         stage.blocked_by = msg("%(number)s waits for a signature", number=proposals[0].number)

@@ -26,6 +26,7 @@ from procurement.models import (
     Rfq,
     Rma,
 )
+from procurement.selectors.thread import request_thread
 from procurement.services import evidence
 from tests.procurement import builders as b
 
@@ -156,6 +157,8 @@ def test_from_request_to_accepted_cards_by_the_pages():
     thread = signed_in(s.requester).get(reverse("request-thread", args=[request.pk])).text
     assert "2 failed cards are not replaced yet" in thread
     assert "6 of 8 accepted" in thread
+    states = {stage.key: stage.state for stage in request_thread(request, s.requester).stages}
+    assert states["acceptance"] == "current"
 
 
 def test_a_step_has_a_page_of_its_own_that_only_asks():
