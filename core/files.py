@@ -112,18 +112,23 @@ def store_upload(
 ) -> StoredFile:
     """Check and keep an uploaded file. Raises InputError naming field, value and limit."""
     content_type = check_upload(upload, allowed=allowed, max_bytes=max_bytes, field=field)
-    digest = hashlib.sha256()
-    for chunk in upload.chunks():
-        digest.update(chunk)
-    upload.seek(0)
     stored = StoredFile(
         name=safe_name(upload.name or "file"),
         content_type=content_type,
         size=upload.size or 0,
-        sha256=digest.hexdigest(),
+        sha256=sha256_of(upload),
         uploaded_by=by,
     )
     return _keep(stored, upload)
+
+
+def sha256_of(upload: File[Any]) -> str:
+    """Hexadecimal SHA-256 of an upload, which stands at its beginning again."""
+    digest = hashlib.sha256()
+    for chunk in upload.chunks():
+        digest.update(chunk)
+    upload.seek(0)
+    return digest.hexdigest()
 
 
 def store_bytes(

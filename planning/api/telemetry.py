@@ -52,7 +52,7 @@ class LoadSerializer(serializers.ModelSerializer[Ingestion]):
     class Meta:
         model = Ingestion
         fields = [
-            "id", "status", "read", "refused", "changed", "unchanged", "too_late", "first_at", "last_at",
+            "id", "status", "sha256", "read", "refused", "changed", "unchanged", "too_late", "first_at", "last_at",
             "problems", "started_at", "finished_at",
         ]  # fmt: skip
 
@@ -115,7 +115,7 @@ class SourceDetail(APIView):
 
 
 class LoadList(ListAPIView[Ingestion]):
-    """Loads of a source, newest first; POST brings a file (multipart)."""
+    """Loads of a source, newest first; POST brings a file (multipart). 200: it was given before; its load is told."""
 
     serializer_class = LoadSerializer
     queryset = Ingestion.objects.none()
@@ -123,13 +123,18 @@ class LoadList(ListAPIView[Ingestion]):
     def get_queryset(self) -> QuerySet[Ingestion]:
         return visible(self.request, self.kwargs["pk"]).ingestions.all()
 
-    @extend_schema(request={"multipart/form-data": FileSerializer}, responses={202: LoadSerializer})
+    @extend_schema(
+        request={"multipart/form-data": FileSerializer},
+        responses={200: LoadSerializer, 202: LoadSerializer},
+    )
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
         source = visible(request, pk)
         data = checked(FileSerializer(data=request.data))
-        load = sources.receive_file(source_id=source.pk, upload=data["file"], by=api_user(request))
-        return Response(LoadSerializer(load).data, status=202)
+        load, is_new = sources.receive_file(
+            source_id=source.pk, upload=data["file"], by=api_user(request)
+        )
+        return Response(LoadSerializer(load).data, status=202 if is_new else 200)
 
 
 class SourcePull(APIView):

@@ -129,6 +129,9 @@ class Ingestion(models.Model):
         StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    # Of a file: its hash, and the version of the source by whose rules it is read.
+    sha256 = models.CharField(max_length=64, blank=True, editable=False)
+    source_version = models.PositiveIntegerField(default=0, editable=False)
     read = models.PositiveBigIntegerField(default=0)
     refused = models.PositiveBigIntegerField(default=0)
     changed = models.PositiveBigIntegerField(
@@ -147,6 +150,7 @@ class Ingestion(models.Model):
         verbose_name = _("telemetry load")
         verbose_name_plural = _("telemetry loads")
         ordering = ["-id"]
+        indexes = [models.Index(fields=["source", "sha256"], name="load_by_hash")]
 
     def __str__(self) -> str:
         return f"{self.source} #{self.pk}"

@@ -16,7 +16,7 @@ from catalog.models import Accelerator
 from core import jobs
 from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition
-from core.files import TEXT, store_upload
+from core.files import TEXT, check_upload, sha256_of, store_upload
 from core.messages import msg
 from core.models import Job, User
 from core.policies import require
@@ -32,6 +32,7 @@ FIELDS = (
 )  # fmt: skip
 MAPPING_PARTS = ("teams", "accelerators", "columns")
 MAX_PUSH = 20_000
+ACCEPTED = frozenset({TEXT})
 
 
 @transaction.atomic
@@ -124,15 +125,36 @@ def issue_token(*, source_id: int, by: User) -> str:
     return token
 
 
-@transaction.atomic
-def receive_file(*, source_id: int, upload: File[Any], by: User | None) -> Ingestion:
-    """Keep a file and queue its loading. `by` None: the management command."""
+def receive_file(*, source_id: int, upload: File[Any], by: User | None) -> tuple[Ingestion, bool]:
+    """Keep a file and queue its loading; the load, and whether it is new. `by` None: the management command.
+
+    The same bytes for the same source again lead to the load that there is and change nothing, unless it failed or the
+    source was changed since: then they are read anew, by its rules of now.
+    """
     if by is not None:
         require(may.can_keep_sources(by))
+    # Read before the transaction: a large file must not keep everybody else from writing.
+    check_upload(upload, allowed=ACCEPTED)
+    return _receive(source_id, upload, sha256_of(upload), by)
+
+
+@transaction.atomic
+def _receive(
+    source_id: int, upload: File[Any], sha256: str, by: User | None
+) -> tuple[Ingestion, bool]:
     source = lock(TelemetrySource.objects.all(), source_id)
     _require_active(source)
-    stored = store_upload(upload, by=by, allowed=frozenset({TEXT}))
-    row = Ingestion.objects.create(source=source, file=stored, by=by)
+    earlier = (
+        source.ingestions.filter(sha256=sha256, source_version=source.version)
+        .exclude(status=Ingestion.Status.FAILED)
+        .first()
+    )
+    if earlier is not None:
+        return earlier, False
+    stored = store_upload(upload, by=by, allowed=ACCEPTED)
+    row = Ingestion.objects.create(
+        source=source, file=stored, sha256=sha256, source_version=source.version, by=by
+    )
     row.job = jobs.submit(
         "planning.tasks.load_telemetry", row.pk, key=f"telemetry:{row.pk}", owner=by
     )
@@ -145,7 +167,7 @@ def receive_file(*, source_id: int, upload: File[Any], by: User | None) -> Inges
         file=stored.name,
         sha256=stored.sha256,
     )
-    return row
+    return row, True
 
 
 def push(*, source: TelemetrySource, items: Iterable[object]) -> Ingestion:

@@ -8,6 +8,8 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -18,6 +20,7 @@ from core.errors import DomainError
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.models import Team
+from core.once import repeatable
 from core.organisation import organisation, quarter_at
 from core.quarters import Quarter
 from core.templatetags.ui import said
@@ -174,13 +177,14 @@ def _detail(request: SignedInRequest, source: TelemetrySource, **more: Any) -> d
     }
 
 
+@repeatable  # the same file of a source is loaded once, and may have hundreds of megabytes
 @require_POST
 def source_load(request: SignedInRequest, pk: int) -> HttpResponse:
     source = _source(request, pk)
     form = LoadForm(request.POST, request.FILES)
     if form.is_valid():
         try:
-            sources.receive_file(
+            load, is_new = sources.receive_file(
                 source_id=source.pk, upload=form.cleaned_data["file"], by=request.user
             )
         except DomainError as error:
@@ -188,7 +192,12 @@ def source_load(request: SignedInRequest, pk: int) -> HttpResponse:
                 raise
             refuse(form, error)
         else:
-            messages.success(request, _("The file is kept and being read."))
+            if is_new:
+                messages.success(request, _("The file is kept and being read."))
+            else:
+                when = date_format(timezone.localtime(load.started_at), "DATETIME_FORMAT")
+                text = _("This source was given the same file on %(when)s; nothing changes.")
+                messages.info(request, text % {"when": when})
             return redirect(source)
     context = _detail(request, source, load_form=form)
     return render(request, "planning/telemetry_source.html", context, status=422)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.files.base import ContentFile
 
-from planning.models import CapacityRequest, Ingestion
+from planning.models import CapacityRequest
 from planning.models.calibration import OutcomeKind
 from planning.models.telemetry import Ownership, SourceKind
 from planning.services import allocations, calibration, discussion, month_one
@@ -233,7 +233,7 @@ def used(s: Stage) -> Story:
         jobs = sacct(
             account="foundation", first=begun + timedelta(hours=9), days=6, number=4100 + 20 * week
         )
-        row: Ingestion = receive_file(
+        row, _is_new = receive_file(
             source_id=queue.pk, upload=ContentFile(jobs, name=f"sacct-sg1-{begun:%m%d}.psv"), by=s.zhao
         )  # fmt: skip
         run_job(row)

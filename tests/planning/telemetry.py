@@ -54,7 +54,9 @@ def load(
     of: TelemetrySource, text: str | bytes, name: str = "file.txt", by: Any = None
 ) -> Ingestion:
     content = text.encode() if isinstance(text, str) else text
-    row = receive_file(source_id=of.pk, upload=File(io.BytesIO(content), name=name), by=by)
+    row, is_new = receive_file(source_id=of.pk, upload=File(io.BytesIO(content), name=name), by=by)
+    if not is_new:  # reading alone must change nothing either, whether its hash is known or not
+        row = Ingestion.objects.create(source=of, file=row.file)
     return load_file(ingestion_id=row.pk)
 
 

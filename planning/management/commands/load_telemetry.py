@@ -46,7 +46,9 @@ class Command(BaseCommand):
         if path is None:
             return pull(source_id=source.pk)
         with Path(path).open("rb") as stream:
-            row = receive_file(
+            row, is_new = receive_file(
                 source_id=source.pk, upload=File(stream, name=Path(path).name), by=None
             )
+        if not is_new:
+            self.stdout.write("This source was given the same file before; nothing changes.")
         return load_file(ingestion_id=row.pk)

@@ -10,9 +10,11 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
+from django.core.files.base import ContentFile
 from django.db import connection
 
 from core.errors import InputError, InvalidTransition, NotPermitted
+from core.models import AuditEntry, Job, StoredFile
 from core.organisation import organisation as the_organisation
 from core.roles import Role
 from planning.models import (
@@ -25,7 +27,7 @@ from planning.models import (
     PoolDay,
     TelemetrySource,
 )
-from planning.models.telemetry import CardHour, CardSeries, TelemetryCard
+from planning.models.telemetry import CardHour, CardSeries, Ingestion, TelemetryCard
 from planning.selectors.telemetry import fleet
 from planning.services import bills, telemetry_load, telemetry_pull, telemetry_sources
 from planning.services.telemetry_store import Hours, store_hours
@@ -62,6 +64,30 @@ def test_the_same_file_twice_changes_nothing(organisation):
     assert hours() == before
     assert (again.changed, again.unchanged) == (0, 1)
     assert CardDay.objects.count() == PoolDay.objects.count() == 1
+
+
+def receive(of, text, by=None):
+    return telemetry_sources.receive_file(
+        source_id=of.pk, upload=ContentFile(text.encode(), name="smi.csv"), by=by
+    )
+
+
+def test_a_file_of_a_source_is_kept_once_unless_it_failed_or_is_read_by_other_rules(organisation):
+    of, other = source("nvidia_smi"), source("nvidia_smi")
+    first, is_new = receive(of, SMI)
+    assert (is_new, first.sha256, first.source_version) == (True, first.file.sha256, of.version)
+    again, is_new = receive(of, SMI)
+    assert (again, is_new) == (first, False)
+    assert StoredFile.objects.count() == Job.objects.count() == 1
+    assert AuditEntry.objects.filter(action="telemetry.received").count() == 1
+    assert receive(other, SMI)[1]
+    assert receive(of, SMI + "\n")[1]
+    Ingestion.objects.filter(pk=first.pk).update(status="failed")
+    retried, is_new = receive(of, SMI)
+    assert is_new
+    assert receive(of, SMI) == (retried, False)
+    TelemetrySource.objects.filter(pk=of.pk).update(version=of.version + 1)
+    assert receive(of, SMI)[1]
 
 
 def test_late_and_shuffled_samples_give_the_same_hour_as_all_in_order(organisation):

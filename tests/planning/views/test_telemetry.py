@@ -6,7 +6,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
+from django.urls import resolve, reverse
 
 from core.models import AuditEntry
 from core.roles import Role
@@ -153,6 +153,15 @@ def test_a_file_by_page_is_read_by_a_job_and_the_page_tells_it(client, organisat
     telemetry_load.load_file(ingestion_id=row.pk)
     page = client.get(of.get_absolute_url()).content.decode()
     assert "Line 4 has no figure that can be used" in page
+    address = reverse("telemetry-source-load", args=[of.pk])
+    assert resolve(address).func.is_repeatable  # no transaction is held over the upload
+    again = client.post(address, {"file": SimpleUploadedFile("smi.csv", text)}, follow=True)
+    assert "the same file" in again.content.decode()
+    api = client.post(
+        reverse("api-telemetry-loads", args=[of.pk]), {"file": SimpleUploadedFile("x.csv", text)}
+    )
+    assert (api.status_code, api.json()["id"], api.json()["sha256"]) == (200, row.pk, row.sha256)
+    assert Ingestion.objects.get() == row
     empty = SimpleUploadedFile("smi.csv", b"")
     answer = client.post(reverse("telemetry-source-load", args=[of.pk]), {"file": empty})
     assert answer.status_code == 422
