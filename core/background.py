@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
-import redis
-from django.conf import settings
 from django.utils import timezone
 
+from core import redis_away
 from core.messages import Message, msg
 from core.models import Heartbeat, Job
 
 WORKER_SILENCE = timedelta(seconds=120)
 # A running job whose row has shown no sign of life for this long lost its worker; a live one beats in the background.
 SILENCE = timedelta(seconds=45)
-TIMEOUT = 2  # [s]
 LOOK_AGAIN = 5.0  # [s]
-_seen = (float("-inf"), False)  # when looked, on the monotonic clock, and what was found
+_worker = (float("-inf"), False)  # when looked, on the monotonic clock, and whether one was there
 
 
 def failed(error: Exception) -> str:
@@ -27,15 +25,8 @@ def failed(error: Exception) -> str:
 
 def broker_state() -> str:
     """ "ok", or what is wrong with Redis."""
-    try:
-        client = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
-        )
-        client.ping()
-        client.close()
-    except redis.RedisError as error:
-        return failed(error)
-    return "ok"
+    error = redis_away.probe()
+    return "ok" if error is None else failed(error)
 
 
 def worker_state() -> str:
@@ -51,11 +42,13 @@ def worker_state() -> str:
 
 def away() -> bool:
     """Whether queued work finds nobody. Asked again after a few seconds: a list of jobs asks once per row."""
-    global _seen
+    global _worker
+    if not redis_away.answers():
+        return True
     now = time.monotonic()
-    if now - _seen[0] >= LOOK_AGAIN:
-        _seen = (now, broker_state() != "ok" or worker_state() != "ok")
-    return _seen[1]
+    if now - _worker[0] >= LOOK_AGAIN:
+        _worker = (now, worker_state() == "ok")
+    return not _worker[1]
 
 
 def stage_of(job: Job) -> Message | None:

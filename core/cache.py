@@ -1,4 +1,4 @@
-"""The cache when Redis is away: pages and limits go on with a small memory of each process, and a warning is logged.
+"""The cache when Redis is away: pages and limits go on with a small memory of each process (core/redis_away.py).
 
 A cache may forget at any time, so nothing is lost. Limits on log-ins and on API calls count within each process until
 Redis is back: looser than shared counting, but neither a locked door nor none at all.
@@ -6,24 +6,17 @@ Redis is back: looser than shared counting, but neither a locked door nor none a
 
 from __future__ import annotations
 
-import time
-from typing import Any, ClassVar
+from typing import Any
 
-import structlog
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
 
-log = structlog.get_logger(__name__)
-
-# After a failure Redis is left alone for this long, so that an outage does not cost each page its time-outs. [s]
-PAUSE = 5.0
+from core import redis_away
 
 
 class SteadyRedisCache(RedisCache):
     """Django's Redis cache; while Redis does not answer, a local one takes its place and no error leaves it."""
-
-    away_until: ClassVar[float] = 0.0  # on the monotonic clock; one for the process
 
     def __init__(self, server: Any, params: dict[str, Any]) -> None:
         super().__init__(server, params)
@@ -31,12 +24,11 @@ class SteadyRedisCache(RedisCache):
         self._local = LocMemCache("steady", local)
 
     def _either(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        if time.monotonic() >= SteadyRedisCache.away_until:
+        if not redis_away.is_away():
             try:
                 return getattr(super(), name)(*args, **kwargs)
             except RedisError as error:
-                SteadyRedisCache.away_until = time.monotonic() + PAUSE
-                log.warning("cache.redis_away", call=name, error=str(error))
+                redis_away.note_failure(f"cache.{name}", error)
         return getattr(self._local, name)(*args, **kwargs)
 
     def add(self, *args: Any, **kwargs: Any) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -25,10 +24,10 @@ from django.utils.module_loading import import_string
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from core import outages
+from core import outages, redis_away
 from core.audit import act
 from core.background import SILENCE
-from core.errors import DomainError
+from core.errors import DomainError, InvalidTransition
 from core.messages import Message, msg
 from core.models import Job, User
 
@@ -38,10 +37,6 @@ BEAT_SECONDS = 10.0  # well within background.SILENCE
 # A queued job is handed out again after this long, in case the broker lost it.
 QUEUE_SILENCE = timedelta(minutes=3)
 MAX_ATTEMPTS = 4
-# After a broker did not take a message, this process leaves the next ones to the sweeper for this long: a bulk step
-# does not wait for the time-out once per row. [s]
-BROKER_PAUSE = 5.0
-_broker_away_until = 0.0  # on the monotonic clock
 
 
 class JobCancelled(Exception):
@@ -56,14 +51,16 @@ def enqueue(path: str, *args: Any) -> None:
 
 def _send(task: Any, args: tuple[Any, ...]) -> None:
     """Hand a task to the broker. What was committed stays committed when the broker is away: the sweeper hands a queued
-    job out again, and the schedule repeats the rest."""
-    global _broker_away_until
-    if settings.BROKER_LATER or time.monotonic() < _broker_away_until:
+    job out again, and the schedule repeats the rest. A bulk step does not wait for the time-out once per row."""
+    if settings.BROKER_LATER:
+        return
+    if redis_away.is_away():
+        log.info("task.left_to_the_sweeper", task=task.name, args=args)
         return
     try:
         task.apply_async(args, retry=False)
     except (OperationalError, RedisError) as error:
-        _broker_away_until = time.monotonic() + BROKER_PAUSE
+        redis_away.note_failure("queue", error)
         log.error("task.not_queued", task=task.name, args=args, error=str(error))
 
 
@@ -206,11 +203,23 @@ def job_task(function: Callable[..., None]) -> Any:
 def run_here(job: Job) -> None:
     """Run a queued job now, in this process and inside the caller's transaction; its failure is the caller's.
 
-    For commands that go on with the result. Without a sign of life while it runs: nobody else sees the row.
+    For commands that go on with the result. Without a sign of life while it runs: nobody else sees the row. A job that
+    is done stays as it is; raises InvalidTransition for one that runs elsewhere, failed or was cancelled.
     """
     taken = _claim(str(job.pk))
     if taken is None:
+        job.refresh_from_db()
+        if job.status != Job.Status.DONE:
+            raise InvalidTransition(
+                msg(
+                    "The job %(key)s cannot be done here: its state is %(state)s",
+                    key=job.key,
+                    state=str(job.status),
+                )
+            )
+        log.info("job.done_already", job=str(job.pk), key=job.key)
         return
+    log.info("job.run_here", job=str(taken.pk), key=taken.key)
     import_string(taken.task).run.__wrapped__(taken, Progress(taken), *taken.args)
     _finish(taken, Job.Status.DONE, percent=100)
 

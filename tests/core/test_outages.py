@@ -24,9 +24,8 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 from psycopg.errors import lookup
 
-from core import background, files, jobs, outages
+from core import background, files, jobs, outages, redis_away
 from core.background import WORKER_SILENCE, stage_of
-from core.cache import SteadyRedisCache
 from core.errors import StoreAway, StoreBusy, StoreFull
 from core.files import store_bytes, store_upload
 from core.models import Heartbeat, Job, Organisation, StoredFile
@@ -38,15 +37,17 @@ FULL = OperationalError("database or disk is full")
 
 
 @pytest.fixture
-def redis_away(settings, monkeypatch):
+def redis_gone(settings, monkeypatch):
     """The product's own cache settings, with a Redis that nobody can reach."""
     own = {**settings_of_the_product(), "LOCATION": NOWHERE}
     settings.REDIS_URL = NOWHERE
     settings.CACHES = {"default": own}
-    monkeypatch.setattr(SteadyRedisCache, "away_until", 0.0)
-    monkeypatch.setattr(background, "_seen", (float("-inf"), False))
+    monkeypatch.setattr(background, "_worker", (float("-inf"), False))
+    redis_away.forget()
     caches["default"].clear()
-    monkeypatch.setattr(SteadyRedisCache, "away_until", 0.0)
+    redis_away.forget()
+    yield
+    redis_away.forget()
 
 
 def settings_of_the_product():
@@ -60,7 +61,7 @@ def person(db):
     return UserFactory()
 
 
-def test_the_cache_forgets_no_error_and_says_once_that_redis_is_away(redis_away):
+def test_the_cache_forgets_no_error_and_says_once_that_redis_is_away(redis_gone):
     cache = caches["default"]
     with structlog.testing.capture_logs() as logs:
         assert cache.get("a") is None
@@ -75,11 +76,25 @@ def test_the_cache_forgets_no_error_and_says_once_that_redis_is_away(redis_away)
         cache.delete_many(["b"])
         assert cache.get("b") is None
         cache.clear()
-    assert [entry["event"] for entry in logs] == ["cache.redis_away"]
+    assert [(entry["event"], entry["call"]) for entry in logs] == [("redis.away", "cache.get")]
     assert logs[0]["log_level"] == "warning"
 
 
-def test_log_in_pages_and_api_work_without_redis(redis_away, client, person, organisation):
+def test_what_one_finds_out_of_redis_all_others_know(
+    redis_gone, broker_away, person, django_capture_on_commit_callbacks, monkeypatch
+):
+    assert caches["default"].get("a") is None
+    with structlog.testing.capture_logs() as logs, django_capture_on_commit_callbacks(execute=True):
+        job = jobs.submit("some.task", 1, key="key", owner=person)
+    assert broker_away == []  # nobody waits for a second time-out
+    assert [entry["event"] for entry in logs] == ["task.left_to_the_sweeper"]
+    assert stage_of(job) is not None
+    monkeypatch.setattr(redis_away.redis.Redis, "ping", lambda self: True)
+    assert redis_away.probe() is None  # /readyz found it back
+    assert not redis_away.is_away()
+
+
+def test_log_in_pages_and_api_work_without_redis(redis_gone, client, person, organisation):
     person.set_password("long enough to pass")
     person.save()
     form = {"login": person.email, "password": "long enough to pass"}
@@ -88,7 +103,7 @@ def test_log_in_pages_and_api_work_without_redis(redis_away, client, person, org
         assert client.get(path).status_code == 200, path
 
 
-def test_log_ins_are_still_limited_without_redis(redis_away, client, person):
+def test_log_ins_are_still_limited_without_redis(redis_gone, client, person):
     form = {"login": person.email, "password": "wrong"}
     texts = [client.post("/accounts/login/", form).content.decode() for _ in range(7)]
     assert "Too many failed" not in texts[0]
@@ -108,12 +123,12 @@ def broker_away(monkeypatch):
             raise BrokerError("Error 2 connecting to /nowhere/redis.sock")
 
     monkeypatch.setattr(jobs, "import_string", lambda path: Task())
-    monkeypatch.setattr(jobs, "_broker_away_until", 0.0)
+    redis_away.forget()
     return tried
 
 
 def test_work_is_kept_while_the_broker_is_away(
-    redis_away, broker_away, person, django_capture_on_commit_callbacks
+    redis_gone, broker_away, person, django_capture_on_commit_callbacks
 ):
     with django_capture_on_commit_callbacks(execute=True):
         kept = [jobs.submit("some.task", 1, key=f"key-{n}", owner=person) for n in range(3)]
@@ -124,7 +139,7 @@ def test_work_is_kept_while_the_broker_is_away(
     assert "Nothing is lost" in stage.render()
 
 
-def test_the_waiting_person_reads_it_in_their_language(redis_away, client, person):
+def test_the_waiting_person_reads_it_in_their_language(redis_gone, client, person):
     person.language = "zh-hans"
     person.save()
     job = Job.objects.create(task="x", key="k", owner=person)
@@ -133,11 +148,11 @@ def test_the_waiting_person_reads_it_in_their_language(redis_away, client, perso
 
 
 def test_a_job_that_is_served_says_nothing_of_it(monkeypatch, person):
-    monkeypatch.setattr(background, "_seen", (float("-inf"), False))
-    monkeypatch.setattr(background, "broker_state", lambda: "ok")
+    monkeypatch.setattr(background, "_worker", (float("-inf"), False))
+    monkeypatch.setattr(redis_away, "answers", lambda: True)
     Heartbeat.objects.create(name="worker", at=timezone.now())
     assert stage_of(Job.objects.create(task="x", key="k", owner=person)) is None
-    monkeypatch.setattr(background, "_seen", (float("-inf"), False))
+    monkeypatch.setattr(background, "_worker", (float("-inf"), False))
     Heartbeat.objects.update(at=timezone.now() - 2 * WORKER_SILENCE)
     assert stage_of(Job.objects.get(key="k")) is not None
 

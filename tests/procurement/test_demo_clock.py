@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from core.errors import InvalidTransition
 from core.jobs import run_here
 from core.models import AuditEntry, Job
 from procurement.demo.clock import standing_at
@@ -47,3 +48,9 @@ def test_a_job_run_here_is_done_once(organisation):
     run_here(job)  # done already: nothing happens, though there is no such study
     job.refresh_from_db()
     assert job.attempts == 0
+    for status in ("running", "failed", "cancelled"):
+        Job.objects.update(status=status, beat_at=timezone.now())
+        with pytest.raises(
+            InvalidTransition, match=status
+        ):  # the caller would go on without a result
+            run_here(job)
