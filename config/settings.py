@@ -315,6 +315,8 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "core.drf.exception_handler",
     "COERCE_DECIMAL_TO_STRING": True,
+    # Limits by address count the one that the proxy saw, never what a caller writes into X-Forwarded-For.
+    "NUM_PROXIES": 1 if env.bool("BEHIND_PROXY", default=False) else 0,
     "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.UserRateThrottle"],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("API_RATE", default="1200/min")},
 }

@@ -100,17 +100,21 @@ class IdempotencyConflict(DomainError):
 
 
 def idempotent(handler: Callable[..., Response]) -> Callable[..., Response]:
-    """Honour `Idempotency-Key` on a POST method: a replay returns the first answer; another body is refused."""
+    """Honour `Idempotency-Key` on a POST method: a replay returns the first answer; another body is refused.
+
+    Keys belong to the person who sends; on a view that no person calls, to what its `sender` names.
+    """
 
     def wrapped(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get("Idempotency-Key", "")
         if not key:
             return handler(view, request, *args, **kwargs)
         digest = _digest(request)
+        sender = getattr(view, "sender", None)
+        user = api_user(request) if sender is None else None
+        named = key if sender is None else f"{sender}:{key}"
         with transaction.atomic():
-            row, is_new = claim(
-                user=api_user(request), key=key[:100], path=request.path, digest=digest
-            )
+            row, is_new = claim(user=user, key=named[:100], path=request.path, digest=digest)
             if not is_new:
                 if row.body_sha256 != digest:
                     raise IdempotencyConflict(

@@ -408,7 +408,8 @@ class StoredFile(models.Model):
 class IdempotencyKey(models.Model):
     """The first answer to a keyed POST; a replay gets the same answer, another body is refused."""
 
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    # null: sent by no person; the key then names who sent it
+    user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="+")
     key = models.CharField(max_length=100)
     path = models.CharField(max_length=300)
     body_sha256 = models.CharField(max_length=64)
@@ -421,7 +422,14 @@ class IdempotencyKey(models.Model):
     class Meta:
         verbose_name = _("idempotency key")
         verbose_name_plural = _("idempotency keys")
-        constraints = [models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_once"),
+            models.UniqueConstraint(
+                fields=["key"],
+                condition=models.Q(user=None),
+                name="idempotency_key_of_no_person_once",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.key

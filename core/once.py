@@ -35,8 +35,11 @@ KEEP = timedelta(days=30)
 View = Callable[..., HttpResponse]
 
 
-def claim(*, user: User, key: str, path: str, digest: str) -> tuple[IdempotencyKey, bool]:
-    """The row of `key` and whether it is new. Waits for another transaction that holds the same key. Call it in one."""
+def claim(*, user: User | None, key: str, path: str, digest: str) -> tuple[IdempotencyKey, bool]:
+    """The row of `key` and whether it is new. Waits for another transaction that holds the same key. Call it in one.
+
+    Without a `user` (a vendor with its key) `key` names who sent it.
+    """
     try:
         with transaction.atomic():
             row = IdempotencyKey.objects.create(

@@ -27,7 +27,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
-from core.drf import StrictJSONParser
+from core.drf import StrictJSONParser, idempotent
 from core.exports import export_response
 from core.files import download
 from core.http import api_user
@@ -67,13 +67,27 @@ class HasKey(BasePermission):
 
 
 class KeyThrottle(SimpleRateThrottle):
-    """So many calls of one key; without a key, of one address."""
+    """So many calls of one key."""
 
     scope = "user"
 
     def get_cache_key(self, request: Request, view: Any) -> str:
-        ident = f"key{request.auth.pk}" if request.auth else self.get_ident(request)
-        return f"throttle_vendor_{ident}"
+        return f"throttle_vendor_key{request.auth.pk}"
+
+
+class GuessThrottle(SimpleRateThrottle):
+    """So many wrong keys of one address; asked before any key is looked at. Calls with a right one are not counted."""
+
+    rate = "30/min"
+
+    def get_cache_key(self, request: Request, view: Any) -> str:
+        return f"throttle_vendor_guess_{self.get_ident(request)}"
+
+    def throttle_success(self) -> bool:
+        return True
+
+    def count_wrong(self) -> None:
+        super().throttle_success()
 
 
 class VendorView(APIView):
@@ -82,6 +96,22 @@ class VendorView(APIView):
     permission_classes = [HasKey]
     throttle_classes = [KeyThrottle]
     parser_classes = [StrictJSONParser, MultiPartParser]
+
+    def perform_authentication(self, request: Request) -> None:
+        guesses = GuessThrottle()
+        if not guesses.allow_request(request, self):
+            self.throttled(request, guesses.wait() or 0.0)
+        try:
+            super().perform_authentication(request)
+        except AuthenticationFailed:
+            if request.headers.get("Authorization"):
+                guesses.count_wrong()
+            raise
+
+    @property
+    def sender(self) -> str:
+        """Whose `Idempotency-Key` it is: the invited vendor's, whichever key it holds."""
+        return f"vendor:{self.token.invitation_id}"
 
     @property
     def token(self) -> VendorToken:
@@ -222,6 +252,7 @@ class VendorQuote(VendorView):
         responses={201: OwnQuoteSerializer},
         auth=[],
     )
+    @idempotent
     def post(self, request: Request) -> Response:
         body: Any = request.data
         files: list[Any] = []

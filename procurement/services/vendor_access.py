@@ -16,7 +16,7 @@ from core.errors import DomainError, InputError, InvalidTransition
 from core.messages import msg
 from core.models import User
 from core.transitions import lock
-from procurement.models import Quote, Rfq, RfqInvitation, VendorToken
+from procurement.models import Quote, Rfq, RfqInvitation, Vendor, VendorToken
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.quotes import keep_quote, require_active
 from procurement.states import QuoteStatus, RfqStatus
@@ -118,15 +118,32 @@ def own_quotes(token: VendorToken) -> Any:
     ).order_by("-revision")
 
 
+def _take_rfq(token: VendorToken, *, late: timedelta = timedelta(0)) -> Rfq:
+    """The key's RFQ, locked; then the key as it stands now is asked again: it may have been taken away, or the vendor
+    blocked, between the log-in and the lock. Raises KeyEnded.
+    """
+    rfq: Rfq = lock(Rfq.objects.all(), token.invitation.rfq_id)
+    # A vendor is blocked under a lock of its own, not under the RFQ's.
+    lock(Vendor.objects.all(), token.invitation.vendor_id)
+    now = (
+        VendorToken.objects.filter(pk=token.pk, revoked_at=None)
+        .select_related("invitation__rfq", "invitation__vendor")
+        .first()
+    )
+    if now is None:
+        raise KeyEnded(msg("This key has ended"))
+    require_open(now, late=late)
+    token.invitation = now.invitation
+    return rfq
+
+
 @transaction.atomic
 def submit_quote(*, token: VendorToken, files: Sequence[File[Any]] = (), **offer: Any) -> Quote:
     """The vendor's quote; a standing one is superseded. One that comes within a day of the deadline is kept as late.
 
     `offer` is what `keep_quote` takes. Raises KeyEnded or InputError naming the line.
     """
-    rfq = lock(Rfq.objects.all(), token.invitation.rfq_id)
-    token.invitation.rfq = rfq
-    require_open(token, late=LATE_WINDOW)
+    rfq = _take_rfq(token, late=LATE_WINDOW)
     if len(files) > MAX_FILES:
         raise InputError(
             "files", msg("A quote has at most %(limit)s files", limit=MAX_FILES),
@@ -141,9 +158,7 @@ def withdraw_own(*, token: VendorToken, reason: str) -> Quote:
 
     Raises KeyEnded, InvalidTransition (there is none) or InputError (no reason).
     """
-    rfq = lock(Rfq.objects.all(), token.invitation.rfq_id)
-    token.invitation.rfq = rfq
-    require_open(token)
+    rfq = _take_rfq(token)
     text = need_reason(reason)
     standing: Quote | None = own_quotes(token).filter(status=QuoteStatus.SUBMITTED).first()
     if standing is None:

@@ -170,7 +170,6 @@ NOT_KEYED = {
     "/api/v1/procurement/deliveries/{id}/evidence/": "the same file of a delivery is kept once",
     "/api/v1/procurement/deliveries/{id}/live-token/": "a secret is shown once and kept nowhere",
     "/api/v1/procurement/rfqs/{id}/vendor-keys/{vendor}/": "a secret is shown once and kept nowhere",
-    "/api/v1/procurement/vendor/quote/": "a vendor has one standing quote; a later one is its next version",
 }
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from core.errors import DomainError
 from core.organisation import today
-from procurement.models import Acceptance, Asset, Award, Delivery, PurchaseOrder
-from procurement.services import acceptance, awards, deliveries, invoices, orders
+from procurement.models import Acceptance, Asset, Award, Delivery, PurchaseOrder, Quote, Rfq
+from procurement.services import acceptance, awards, deliveries, invoices, orders, vendor_access
 from tests.procurement import builders as b
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
@@ -104,6 +105,38 @@ def test_the_same_goods_received_twice_at_once_come_in_once():
     )
     assert "0 are open" in str(lost[0])
     assert Asset.objects.count() == 8
+
+
+def test_a_key_taken_away_while_a_quote_waits_for_the_rfq_sends_nothing():
+    s = b.shop()
+    rfq = b.rfq(s)
+    key = vendor_access.issue_token(rfq_id=rfq.pk, vendor_id=s.vendor.pk, by=s.procurement)
+    token = vendor_access.token_of(key)
+    results: list[Any] = []
+
+    def send() -> None:
+        try:
+            results.append(
+                vendor_access.submit_quote(
+                    token=token, currency="CNY", valid_until=date(2099, 12, 31), lead_time_days=30,
+                    lines=[b.line()], warranty=b.WARRANTY,
+                )
+            )  # fmt: skip
+        except DomainError as error:
+            results.append(error)
+        finally:
+            connection.close()
+
+    with transaction.atomic():
+        Rfq.objects.select_for_update().get(pk=rfq.pk)
+        waiting = threading.Thread(target=send)
+        waiting.start()
+        waiting.join(timeout=1)
+        assert waiting.is_alive()
+        vendor_access.revoke_token(rfq_id=rfq.pk, vendor_id=s.vendor.pk, by=s.procurement)
+    waiting.join(timeout=60)
+    assert [type(row) for row in results] == [vendor_access.KeyEnded]
+    assert not Quote.objects.exists()
 
 
 def test_an_acceptance_is_signed_once():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -22,6 +22,7 @@ from tests.procurement.test_sealed_bids import addresses
 pytestmark = pytest.mark.django_db
 BASE = "/api/v1/procurement/vendor"
 PRICE = "271828.18"
+GUESSES = 30  # wrong keys a minute
 
 
 @pytest.fixture
@@ -102,6 +103,73 @@ def test_it_submits_revises_and_withdraws_its_own_quote(s):
         AuditEntry.objects.filter(object_type="procurement.quote").values_list("action", "actor")
     )
     assert {("quote.sent_by_vendor", None), ("quote.withdrawn_by_vendor", None)} <= actions
+
+
+def test_wrong_keys_of_an_address_are_limited_before_any_is_looked_at(s):
+    rfq = b.rfq(s)
+    key = key_of(s, rfq)
+    address = {"REMOTE_ADDR": "192.0.2.7"}
+    for n in range(GUESSES):
+        # What the caller says of its address counts for nothing.
+        guess = holder(f"guess{n}").get(
+            f"{BASE}/rfq/", **address, headers={"X-Forwarded-For": f"198.51.100.{n}"}
+        )
+        assert guess.status_code == 401
+    refused = holder("one more").get(f"{BASE}/rfq/", **address)
+    assert refused.status_code == 429
+    assert int(refused["Retry-After"]) > 0
+    # Also with a right key, so that the answer does not tell one; other addresses go on.
+    assert holder(key).get(f"{BASE}/rfq/", **address).status_code == 429
+    for _ in range(GUESSES + 1):
+        assert holder(key).get(f"{BASE}/rfq/", REMOTE_ADDR="192.0.2.8").status_code == 200
+
+
+def test_a_quote_sent_twice_with_one_key_is_kept_once(s):
+    rfq = b.rfq(s)
+    client, rival = holder(key_of(s, rfq)), holder(key_of(s, rfq, s.rival))
+
+    def send(client=client, **fields):
+        return client.post(
+            f"{BASE}/quote/", offer(**fields), format="json", headers={"Idempotency-Key": "q-1"}
+        )
+
+    first, again = send(), send()
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again["Idempotent-Replay"] == "true"
+    assert again.json() == first.json()
+    assert Quote.objects.count() == 1
+    assert send(lead_time_days=31).status_code == 422
+    # With a new key of its own it is still the same vendor; another vendor's keys are its own.
+    assert send(holder(key_of(s, rfq)))["Idempotent-Replay"] == "true"
+    assert send(rival).status_code == 201
+    assert Quote.objects.count() == 2
+    paper = SimpleUploadedFile("quote.pdf", b"%PDF-1.7 1")
+    for _ in range(2):
+        paper.seek(0)
+        sent = rival.post(
+            f"{BASE}/quote/", {"quote": json.dumps(offer()), "files": [paper]},
+            format="multipart", headers={"Idempotency-Key": "q-2"},
+        )  # fmt: skip
+        assert sent.status_code == 201, sent.data
+    assert Quote.objects.count() == 3
+
+
+@pytest.mark.parametrize("taken", ["withdrawn", "replaced", "blocked"])
+def test_a_key_that_ended_after_the_log_in_sends_and_withdraws_nothing(s, taken):
+    rfq = b.rfq(s)
+    token = vendor_access.token_of(key_of(s, rfq))
+    b.quote(s, rfq)
+    if taken == "withdrawn":
+        vendor_access.revoke_token(rfq_id=rfq.pk, vendor_id=s.vendor.pk, by=s.procurement)
+    elif taken == "replaced":
+        key_of(s, rfq)
+    else:
+        vendors.block_vendor(vendor_id=s.vendor.pk, by=s.procurement, reason="fraud")
+    with pytest.raises(vendor_access.KeyEnded):
+        vendor_access.submit_quote(token=token, **offer(valid_until=date(2099, 12, 31)))
+    with pytest.raises(vendor_access.KeyEnded):
+        vendor_access.withdraw_own(token=token, reason="gone")
+    assert [quote.status for quote in Quote.objects.all()] == ["submitted"]
 
 
 def test_files_come_with_the_quote_and_only_its_vendor_gets_them_back(s):
