@@ -14,7 +14,7 @@ from core.messages import msg
 from core.organisation import today
 from procurement.forms.fields import day, text
 from procurement.forms.orders import LineFields, str_of
-from procurement.models import Delivery, PurchaseOrder
+from procurement.models import Delivery, PurchaseOrder, Substitution
 from procurement.selectors.progress import LineProgress
 from procurement.serials import (
     UnitEntry,
@@ -23,6 +23,7 @@ from procurement.serials import (
     refuse_duplicates,
     split_list,
 )
+from procurement.states import SubstitutionStatus
 
 YES_NO = [("", _("not looked at")), ("yes", _("Yes")), ("no", _("No"))]
 SERIAL_COLUMNS = ("serial", "serial_number", "serial_no", "sn", "序列号")
@@ -102,6 +103,12 @@ class ReceiveForm(LineFields):
                 "shipped_on": delivery.shipped_on,
             }
             self.fields["note_number"].disabled = True
+        self.consented: dict[int, list[str]] = {}
+        agreed = Substitution.objects.filter(
+            order_line__order=order, status=SubstitutionStatus.CONSENTED
+        )
+        for line, part in agreed.order_by("part_number").values_list("order_line", "part_number"):
+            self.consented.setdefault(line, []).append(part)
         self.add_lines(order)
 
     def fields_for(self, row: LineProgress) -> dict[str, forms.Field]:
@@ -111,12 +118,24 @@ class ReceiveForm(LineFields):
                 required=False, initial=f"{row.open.normalize():f}",
             ),
         }  # fmt: skip
-        if row.line.part_number:
+        others = ", ".join(self.consented.get(row.line.pk, ()))
+        if row.line.part_number or others:
+            help_text = (
+                gettext("Ordered: %(part)s. Another one needs consent.")
+                % {"part": row.line.part_number}
+                if row.line.part_number
+                else gettext(
+                    "The order names no part number: leave it empty if the goods are as ordered."
+                )
+            )
+            if others:
+                help_text += " " + gettext("With consent: %(parts)s.") % {"parts": others}
             fields["part_number"] = forms.CharField(
-                label=_("Part number on the box"), max_length=80, required=False,
-                help_text=_("Ordered: %(part)s. Another one needs consent.")
-                % {"part": row.line.part_number},
-            )  # fmt: skip
+                label=_("Part number on the box"),
+                max_length=80,
+                required=False,
+                help_text=help_text,
+            )
         if row.line.serialised:
             fields["units"] = forms.CharField(
                 label=_("Serial numbers"), required=False, strip=False,

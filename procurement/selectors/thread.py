@@ -13,6 +13,7 @@ from catalog.reference import accelerator_label
 from core.messages import Message, msg, plural
 from core.models import User
 from core.money import Money
+from core.organisation import today
 from planning.models import CapacityRequest
 from planning.selectors.approvals import deciders
 from planning.states import RequestStatus, StepStatus
@@ -323,7 +324,7 @@ def _delivery(
     stage.facts += risk_facts(request, orders)
     if due is None:
         stage.blocked_by = msg("Goods are on their way; no day is promised")
-    elif due < timezone.localdate():
+    elif due < today():
         stage.blocked_by = msg("The delivery is late: it was due on %(day)s", day=due.isoformat())
     else:
         stage.blocked_by = msg("The delivery is due on %(day)s", day=due.isoformat())

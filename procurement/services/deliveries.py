@@ -25,13 +25,13 @@ from procurement.models import (
 )
 from procurement.models.assets import AssetKind
 from procurement.models.quotes import LineKind
-from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import received_quantities
 from procurement.serials import UnitEntry, fold, refuse_duplicate_uuids, refuse_duplicates
+from procurement.services.invoice_matching import require_invoiced_covered
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.quotes import exact
 from procurement.services.substitutions import received_as
-from procurement.services.warranties import give_warranty, start_warranties
+from procurement.services.warranties import give_warranty, start_invoiced, start_warranties
 from procurement.states import AssetStatus, DeliveryStatus
 from procurement.warranty_rules import StartTrigger
 
@@ -173,12 +173,13 @@ def receive_delivery(
     if delivery.shipped_on:
         start_warranties(assets, StartTrigger.SHIPMENT, delivery.shipped_on)
     if order.issued_at:
-        start_warranties(assets, StartTrigger.ORDER, order.issued_at.date())
+        start_warranties(assets, StartTrigger.ORDER, local_day(order.issued_at))
     move(
         delivery, DeliveryStatus.POSTED, by=by, action="delivery.received", order=order.number,
         quantities={str(line.position): str(receipt.quantity) for line, receipt, _u in counted},
         assets=len(assets),
     )  # fmt: skip
+    start_invoiced(order)
     touch(order)
     return delivery
 
@@ -400,7 +401,10 @@ def turn_away_delivery(
 def reverse_delivery(
     *, delivery_id: int, reason: str, by: User, version: int | None = None
 ) -> Delivery:
-    """Undo a posted delivery of which nothing was installed; its assets are voided, their serials free again."""
+    """Undo a posted delivery of which nothing was installed; its assets are voided, their serials free again.
+
+    Raises NotPermitted, InvalidTransition (units installed, or invoiced goods or milestones rest on it) or InputError.
+    """
     order_id = Delivery.objects.values_list("order_id", flat=True).get(pk=delivery_id)
     order = PurchaseOrder.objects.select_for_update().get(pk=order_id)
     delivery: Delivery = take(rows(), delivery_id, action="reverse", by=by, version=version)
@@ -423,7 +427,6 @@ def reverse_delivery(
     move(
         delivery, DeliveryStatus.REVERSED, by=by, action="delivery.reversed", reason=delivery.reason
     )
-    if any(state.matched > state.opened for state in milestone_states(order)):
-        raise InvalidTransition(msg("A milestone that it opened is on a matched invoice"))
+    require_invoiced_covered(order)
     touch(order)
     return delivery

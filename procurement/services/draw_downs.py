@@ -15,6 +15,7 @@ from core.organisation import local_day, today
 from procurement.models import DrawDown, PurchaseOrder, PurchasingPolicy
 from procurement.models.quotes import LineKind
 from procurement.selectors.progress import line_progress
+from procurement.services.invoice_matching import BelowInvoiced, require_invoiced_covered
 from procurement.services.moves import need_reason, take, touch
 from procurement.services.quote_lines import exact
 
@@ -39,7 +40,8 @@ def record_draw_down(
     """Note what was used of a cloud line in `month`. A month that is noted is changed with a `reason` only.
 
     Raises NotPermitted, InvalidTransition, AlreadyDrawn (409) or InputError (not a cloud line, a month before the
-    order or ahead, more than is left of the commitment and the policy's tolerance, less than was invoiced).
+    order or ahead, more than is left of the commitment and the policy's tolerance, less than was invoiced of the line
+    or of a milestone that it opened).
     """
     order = take(
         PurchaseOrder.objects.select_related("vendor"), order_id, action="draw_down", by=by, version=version
@@ -84,16 +86,16 @@ def record_draw_down(
                 value=f"{after.normalize():f}", limit=f"{line.quantity.normalize():f}"),
             value=amount, limit=limit - (progress.received - before),
         )  # fmt: skip
-    if after < progress.matched:
-        raise InputError(
-            "quantity",
-            msg("Line %(line)s: %(limit)s are invoiced; it cannot be less", line=position,
-                limit=f"{progress.matched.normalize():f}"),
-            value=amount, limit=progress.matched,
-        )  # fmt: skip
     DrawDown.objects.update_or_create(
         order_line=line, month=first, defaults={"quantity": amount, "recorded_by": by}
     )
+    if amount < before:
+        try:
+            require_invoiced_covered(order)
+        except BelowInvoiced as error:
+            raise InputError(
+                "quantity", error.message, value=amount, limit=error.invoiced
+            ) from error
     touch(order)
     record(
         "order.drawn_down", on=order, by=by, reason=text, line=position, month=first.isoformat(),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from core.errors import InvalidTransition
 from core.messages import Message, msg
 from core.money import Money
 from procurement.milestones import PaymentEvent
-from procurement.models import Invoice, InvoicePart, PurchasingPolicy
+from procurement.models import Invoice, InvoicePart, PurchaseOrder, PurchasingPolicy
 from procurement.selectors.milestones import MilestoneState, milestone_states
 from procurement.selectors.progress import line_progress
 from procurement.services.quotes import minor_unit
@@ -18,6 +19,14 @@ EVENTS = {
     PaymentEvent.ACCEPTANCE: msg("what was accepted"),
     PaymentEvent.RETENTION: msg("the end of the retention"),
 }
+
+
+class BelowInvoiced(InvalidTransition):
+    """Less would be left than matched invoices rest on."""
+
+    def __init__(self, message: Message, *, invoiced: Decimal) -> None:
+        super().__init__(message)
+        self.invoiced = invoiced
 
 
 def differences(invoice: Invoice) -> tuple[list[Message], bool]:
@@ -135,6 +144,38 @@ def _milestone_differences(
             )
         )
     return found, blocked
+
+
+def require_invoiced_covered(order: PurchaseOrder) -> None:
+    """What is on matched invoices rests on what was received, drawn and accepted, as these stand now.
+
+    For steps that take some of it back, after they did. Raises BelowInvoiced naming line or milestone, what is
+    invoiced of it, and what would be left.
+    """
+    for row in line_progress(order).values():
+        if row.matched > row.accepted:
+            raise BelowInvoiced(
+                msg(
+                    "Line %(line)s: %(limit)s are invoiced; %(value)s would be left of what was accepted",
+                    line=row.line.position,
+                    limit=f"{row.matched.normalize():f}",
+                    value=f"{row.accepted.normalize():f}",
+                ),
+                invoiced=row.matched,
+            )
+    for state in milestone_states(order):
+        # Open in full, it may bear more than its amount: a price difference that was let go.
+        if not state.is_open and state.matched > state.opened:
+            raise BelowInvoiced(
+                msg(
+                    "Milestone %(line)s: %(limit)s are invoiced; %(value)s would be left opened by %(event)s",
+                    line=state.milestone.position,
+                    limit=str(state.matched),
+                    value=str(state.opened),
+                    event=EVENTS[PaymentEvent(state.milestone.event)],
+                ),
+                invoiced=state.matched.amount,
+            )
 
 
 def _tax_share(state: MilestoneState, billed: Money) -> Decimal:

@@ -17,16 +17,15 @@ from core.messages import msg
 from core.models import User
 from core.money import minor_digits
 from core.organisation import today
-from procurement.models import Asset, Invoice, InvoiceLine, InvoicePart, OrderLine, PurchaseOrder
+from procurement.models import Invoice, InvoiceLine, InvoicePart, PurchaseOrder
 from procurement.serials import fold
 from procurement.services.invoice_matching import differences
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.quote_lines import TAX_LIMIT, told
 from procurement.services.quotes import exact
-from procurement.services.warranties import start_warranties
+from procurement.services.warranties import start_invoiced
 from procurement.states import InvoiceStatus
 from procurement.totals import TaxMode
-from procurement.warranty_rules import StartTrigger
 
 
 class DuplicateInvoice(DomainError):
@@ -110,11 +109,7 @@ def capture_invoice(
     if upload is not None:
         invoice.file = store_upload(upload, by=by)
         invoice.save(update_fields=["file"])
-    start_warranties(
-        Asset.objects.filter(receipt_line__order_line__in=[row.pk for row in _invoiced(invoice)]),
-        StartTrigger.INVOICE,
-        dated_on,
-    )
+    start_invoiced(order)
     touch(order)
     record(
         "invoice.captured", on=invoice, by=by, order=order.number, total=str(invoice.gross),
@@ -158,13 +153,6 @@ def _add_lines(invoice: Invoice, order: PurchaseOrder, lines: Sequence[Mapping[s
     if not rows:
         raise InputError("lines", msg("An invoice has at least one line"), value=0, limit=1)
     InvoiceLine.objects.bulk_create(rows)
-
-
-def _invoiced(invoice: Invoice) -> list[OrderLine]:
-    """The order lines that the invoice is for: all of them where it bills milestones."""
-    if invoice.parts.exists():
-        return list(invoice.order.lines.all())
-    return [row.order_line for row in invoice.lines.select_related("order_line")]
 
 
 def _add_parts(

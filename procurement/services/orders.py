@@ -16,7 +16,7 @@ from core.errors import InputError, InvalidTransition, StaleData
 from core.messages import msg
 from core.models import User
 from core.money import Money
-from core.organisation import quarter_at, today
+from core.organisation import local_day, quarter_at, today
 from core.sequences import next_number
 from planning.models import CapacityRequest, LedgerEntry
 from planning.models.budgets import Bucket
@@ -197,10 +197,13 @@ def acknowledge_order(
 ) -> PurchaseOrder:
     """The vendor confirmed, and promised a day."""
     order: PurchaseOrder = take(rows(), order_id, action="acknowledge", by=by, version=version)
-    if order.issued_at is not None and promised_on < order.issued_at.date() - timedelta(days=1):
+    if order.issued_at is not None and promised_on < (issued := local_day(order.issued_at)):
         raise InputError(
-            "promised_on", msg("The promised day is before the order"), value=promised_on
-        )
+            "promised_on",
+            msg("The promised day, %(value)s, is before the order was issued, on %(limit)s",
+                value=promised_on.isoformat(), limit=issued.isoformat()),
+            value=promised_on, limit=issued,
+        )  # fmt: skip
     order.promised_on = promised_on
     order.save(update_fields=["promised_on"])
     move(

@@ -107,17 +107,38 @@ def refuse_substitution(
 def received_as(line: OrderLine, part_number: str) -> Substitution | None:
     """The consented substitution under which `part_number` is received; None for the part that was ordered.
 
-    Raises InputError when it is another part and nobody consented.
+    No part number said is the part that was ordered, unless this has a number and consent to another one was given:
+    then either may have come, and the receiver says which. Raises InputError in that case, when it is another part and
+    nobody consented, and when the order names no part to compare with.
     """
     part = fold(part_number)
-    if not part or part == fold(line.part_number):
+    consented = line.substitutions.filter(status=SubstitutionStatus.CONSENTED)
+    if not part:
+        others = [row.part_number for row in consented.order_by("part_number")]
+        if others and fold(line.part_number):
+            raise InputError(
+                "part_number",
+                msg("Line %(line)s: say which part came: %(ordered)s as ordered, or with consent %(others)s",
+                    line=line.position, ordered=line.part_number, others=", ".join(others)),
+                value=part_number, limit=", ".join(others),
+            )  # fmt: skip
         return None
-    row = line.substitutions.filter(folded_part=part, status=SubstitutionStatus.CONSENTED).first()
+    if part == fold(line.part_number):
+        return None
+    row = consented.filter(folded_part=part).first()
+    if row is None and not fold(line.part_number):
+        raise InputError(
+            "part_number",
+            msg("Line %(line)s: the order names no part number to compare %(value)s with: leave it out if the goods "
+                "are as ordered, or have the other part consented to", line=line.position,
+                value=" ".join(part_number.split())),
+            value=part_number, limit="",
+        )  # fmt: skip
     if row is None:
         raise InputError(
             "part_number",
             msg("Line %(line)s: %(value)s came, %(limit)s was ordered, and nobody consented to another part",
-                line=line.position, value=" ".join(part_number.split()), limit=line.part_number or "–"),
+                line=line.position, value=" ".join(part_number.split()), limit=line.part_number),
             value=part_number, limit=line.part_number,
         )  # fmt: skip
     return row

@@ -14,7 +14,7 @@ from planning.models import LedgerEntry
 from planning.services.ledger_proof import prove_ledger
 from procurement.models import Invoice, PurchaseOrder
 from procurement.selectors.milestones import milestone_states
-from procurement.services import awards, invoices, orders, payments, quotes, rfqs
+from procurement.services import awards, deliveries, invoices, orders, payments, quotes, rfqs
 from tests.procurement import builders as b
 
 pytestmark = pytest.mark.django_db
@@ -189,6 +189,31 @@ def test_terms_change_by_an_amendment_of_two_people_until_something_is_invoiced(
         orders.propose_amendment(
             order_id=order.pk, changes={1: {"quantity": "7"}}, reason="x", by=s.procurement
         )
+
+
+def test_a_delivery_is_not_reversed_under_a_milestone_that_it_opened(s):
+    order = ordered(s)
+    delivery = b.received(s, order)
+    assert matched(s, order, {2: "1243000"}).status == "matched"
+    with pytest.raises(
+        InvalidTransition,
+        match=r"Milestone 2: 1,243,000.00 CNY are invoiced; 0.00 CNY would be left opened by what was delivered",
+    ):
+        deliveries.reverse_delivery(delivery_id=delivery.pk, reason="wrong", by=s.engineer)
+    delivery.refresh_from_db()
+    assert delivery.status == "posted"
+
+
+def test_what_was_let_go_on_an_open_milestone_does_not_hold_up_another_delivery(s):
+    order = ordered(s)
+    over = matched(s, order, {1: "678500"})
+    assert over.status == "exception"
+    invoices.override_invoice(invoice_id=over.pk, reason="rounding of the vendor", by=s.finance2)
+    delivery = b.received(s, order)
+    assert (
+        deliveries.reverse_delivery(delivery_id=delivery.pk, reason="wrong", by=s.engineer).status
+        == "reversed"
+    )
 
 
 def test_terms_claimed_by_a_void_invoice_are_retired_when_they_change(s, client):

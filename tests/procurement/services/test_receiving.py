@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 import pytest
 
 from core.errors import InputError, NotPermitted
-from core.organisation import today
+from core.organisation import local_day, today
 from procurement.models import (
     Asset,
     AssetWarranty,
     Award,
     Delivery,
+    PurchaseOrder,
 )
 from procurement.selectors.progress import line_progress, receipt_state
 from procurement.services import (
     awards,
     deliveries,
+    invoices,
     orders,
     rfqs,
 )
@@ -160,6 +163,87 @@ def test_every_unit_carries_its_warranty_from_the_start(s):
         (12, "delivery", today() - b.ARRIVED)
     }
     assert all(row.ends_on is not None and row.source_id == rfq.quotes.get().pk for row in rows)
+
+
+def by_invoice(s, trigger="invoice", **fields):
+    rfq = b.rfq(s)
+    quote = b.quote(s, rfq, warranty={**b.WARRANTY, "start_trigger": trigger}, **fields)
+    rfqs.close_rfq(rfq_id=rfq.pk, by=s.procurement, reason="in")
+    award = awards.propose_award(
+        rfq_id=rfq.pk, quote_id=quote.pk, reason=b.REASON, by=s.procurement
+    )
+    awards.approve_award(award_id=award.pk, by=s.cto)
+    return b.aged(orders.issue_order(order_id=award.orders.get().pk, by=s.procurement))
+
+
+def invoiced(s, order, days_ago, quantity="8", **fields):
+    fields = fields or {
+        "lines": [{"position": 1, "quantity": quantity, "unit_price": "250000", "tax_rate": "0.13"}]
+    }
+    return invoices.capture_invoice(
+        order_id=order.pk, number=f"I-{days_ago}", dated_on=today() - timedelta(days=days_ago),
+        currency="CNY", stated_tax="0", stated_gross="1", by=s.finance, **fields,
+    )  # fmt: skip
+
+
+def starts():
+    """Days ago on which the warranties of the cards start, in the order in which these came."""
+    return [
+        row.starts_on and (today() - row.starts_on).days
+        for row in AssetWarranty.objects.order_by("asset_id")
+    ]
+
+
+def test_a_warranty_from_the_invoice_starts_whichever_came_first(s):
+    order = by_invoice(s)
+    void = invoiced(s, order, 9, "8")
+    invoices.void_invoice(invoice_id=void.pk, reason="wrong", by=s.finance)
+    receive(s, order, "2", b.units(b.SERIALS[:2], ()), note="A")
+    assert starts() == [None] * 2
+    invoiced(s, order, 5, "3")
+    assert starts() == [5, 5]
+    # Three are invoiced, two are here: one of the next starts with that invoice, one waits for its own.
+    receive(s, order, "2", b.units(b.SERIALS[2:4], ()), note="B")
+    assert starts() == [5, 5, 5, None]
+    invoiced(s, order, 3, "5")
+    assert starts() == [5, 5, 5, 3]
+    receive(s, order, "4", b.units(b.SERIALS[4:], ()), note="C")
+    assert starts() == [5, 5, 5, *[3] * 5]
+
+
+def test_a_payment_in_advance_starts_no_warranty_unless_nothing_else_is_invoiced(s):
+    order = by_invoice(
+        s, payments=[{"event": "order", "percent": "30"}, {"event": "delivery", "percent": "70"}]
+    )
+    invoiced(s, order, 8, milestones=[{"position": 1, "amount": "678000"}])
+    receive(s, order)
+    assert starts() == [None] * 8
+    invoiced(s, order, 2, milestones=[{"position": 2, "amount": "1582000"}])
+    assert starts() == [2] * 8
+
+
+def test_an_order_paid_in_advance_alone_starts_the_warranty_with_that_invoice(s):
+    order = by_invoice(s, payments=[{"event": "order", "percent": "100"}])
+    invoiced(s, order, 8, milestones=[{"position": 1, "amount": "2260000"}])
+    receive(s, order)
+    assert starts() == [8] * 8
+
+
+def test_the_day_of_the_order_is_the_organisations(s):
+    order = by_invoice(s, trigger="order")
+    # 20:30 in London is the next day in Shanghai, where the organisation is.
+    day = today() - timedelta(days=6)
+    order.issued_at = datetime.combine(day - timedelta(days=1), time(20, 30), UTC)
+    PurchaseOrder.objects.filter(pk=order.pk).update(issued_at=order.issued_at)
+    assert local_day(order.issued_at) == day
+    with pytest.raises(InputError, match="before the order was issued") as refused:
+        orders.acknowledge_order(
+            order_id=order.pk, promised_on=day - timedelta(days=1), by=s.procurement
+        )
+    assert (refused.value.field, refused.value.limit) == ("promised_on", day)
+    orders.acknowledge_order(order_id=order.pk, promised_on=day, by=s.procurement)
+    receive(s, order)
+    assert starts() == [6] * 8
 
 
 @pytest.mark.parametrize("part", ["proposed_by", "decided_by"])

@@ -13,6 +13,7 @@ from core.organisation import today
 from planning.services.ledger_proof import prove_ledger
 from procurement.models import Asset, Delivery, PurchaseOrder
 from procurement.selectors.draw_downs import commitments
+from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import line_progress
 from procurement.services import awards, deliveries, invoices, orders, payments, rfqs
 from procurement.services.draw_downs import AlreadyDrawn, record_draw_down
@@ -33,9 +34,9 @@ def s(tmp_path, settings):
     return b.shop()
 
 
-def ordered(s, *lines):
+def ordered(s, *lines, **fields):
     rfq = b.rfq(s)
-    quote = b.quote(s, rfq, lines=list(lines))
+    quote = b.quote(s, rfq, lines=list(lines), **fields)
     rfqs.close_rfq(rfq_id=rfq.pk, by=s.procurement, reason="in")
     award = awards.propose_award(
         rfq_id=rfq.pk, quote_id=quote.pk, reason=b.REASON, by=s.procurement
@@ -48,13 +49,14 @@ def cards(s):
     return ordered(s, b.line(part_number="900-21010-0000"))
 
 
-def cloud(s):
+def cloud(s, **fields):
     """8 cards for 1,000 hours a month over a year, as hours of one server; nothing has a serial number."""
     return ordered(
         s,
         b.line("160", "12000", kind="cloud", description="8 × H100, hour", unit="h", serialised=False,
                accelerators_per_item=0, rfq_line=None),
         b.line("1", "8", kind="cloud", description="Reserved cards", serialised=False),
+        **fields,
     )  # fmt: skip
 
 
@@ -116,6 +118,45 @@ def test_another_part_is_refused_until_a_second_person_consents(s):
 def test_the_part_that_was_ordered_needs_nothing_however_it_is_written(s):
     delivery = receive(s, cards(s), part_number="900-21010-0000 ")
     assert delivery.lines.get().substitution is None
+
+
+def test_a_line_without_a_part_number_says_that_it_cannot_be_compared(s, client):
+    order = ordered(s, b.line())
+    with pytest.raises(InputError, match="the order names no part number to compare 900-1 with"):
+        receive(s, order, part_number="900-1")
+    client.force_login(s.operations)
+    address = reverse("order-receive", args=[order.pk])
+    assert 'name="part_number_1"' not in client.get(address).text
+    row = ask(s, order, "900-1")
+    consent_to_substitution(substitution_id=row.pk, by=s.cto)
+    assert "With consent: 900-1." in client.get(address).text
+    receive(s, order, part_number=" ", quantity="4", units=b.units(b.SERIALS[:4], ()))
+    receive(
+        s, order, part_number="900-1", quantity="4", units=b.units(b.SERIALS[4:], ()), note="DN-2"
+    )
+    assert [
+        line.substitution
+        for delivery in Delivery.objects.order_by("pk")
+        for line in delivery.lines.all()
+    ] == [None, row]
+
+
+def test_with_consent_to_another_part_the_receiver_says_which_came(s):
+    order = cards(s)
+    row = ask(s, order)
+    receive(s, order, quantity="1", units=b.units(b.SERIALS[:1], ()))
+    consent_to_substitution(substitution_id=row.pk, by=s.cto)
+    with pytest.raises(InputError, match="say which part came") as refused:
+        receive(s, order, quantity="1", units=b.units(b.SERIALS[1:2], ()), note="DN-2")
+    assert refused.value.field == "part_number"
+    receive(
+        s,
+        order,
+        quantity="1",
+        units=b.units(b.SERIALS[1:2], ()),
+        note="DN-2",
+        part_number="900-21010-0000",
+    )
 
 
 def test_a_refused_part_stays_refused_and_may_be_asked_for_again(s):
@@ -193,6 +234,29 @@ def test_a_commitment_is_drawn_down_by_month_billed_and_paid(s):
     invoices.approve_invoice(invoice_id=invoice.pk, by=s.finance2)
     payments.pay_invoice(invoice_id=invoice.pk, by=s.finance)
     assert prove_ledger() == []
+
+
+def test_a_draw_is_not_lowered_below_a_milestone_that_it_opened(s):
+    order = old(cloud(s, payments=[{"event": "delivery", "percent": "100"}]))
+    first = months(3)[0]
+    draw(s, order, first, "6000")
+    (state,) = milestone_states(order)
+    whole = state.opened.amount
+    assert 0 < whole < order.gross_amount
+    invoice = invoices.capture_invoice(
+        order_id=order.pk, number="C-1", dated_on=today(), currency="CNY", by=s.finance,
+        milestones=[{"position": 1, "amount": str(whole)}],
+        stated_tax=str((whole * 13 / 113).quantize(Decimal("0.01"))), stated_gross=str(whole),
+    )  # fmt: skip
+    invoice = invoices.match_invoice(invoice_id=invoice.pk, by=s.finance)
+    assert invoice.status == "matched", invoices.differences(invoice)
+    with pytest.raises(
+        InputError, match=r"Milestone 1: .* are invoiced; .* would be left"
+    ) as refused:
+        draw(s, order, first, "5999.999", reason="less")
+    assert (refused.value.field, refused.value.limit) == ("quantity", whole)
+    assert order.lines.first().draws.get().quantity == 6000
+    draw(s, order, first, "6001", reason="more")
 
 
 def test_more_than_was_used_is_not_paid(s):
