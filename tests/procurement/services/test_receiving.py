@@ -86,6 +86,8 @@ def cable_order(s, tolerance="0"):
         "quantity": "100",
         "unit": "m",
         "unit_price": "1",
+        "tax_rate": "0.13",
+        "serialised": False,
     }
     b.quote(s, rfq, lines=[b.line(), cable])
     rfqs.close_rfq(rfq_id=rfq.pk, by=s.procurement, reason="in")
