@@ -48,11 +48,13 @@ from procurement.models import (
 from procurement.selectors.assets import found_serials
 from procurement.selectors.comparable import comparables
 from procurement.selectors.comparison import compare
+from procurement.selectors.compliances import compliances
 from procurement.selectors.delivery_risk import quote_risks
 from procurement.selectors.levers import levers
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.thread import request_thread
 from procurement.selectors.vendor_scores import vendor_scores
+from procurement.selectors.whole_cost import whole_costs
 from procurement.serials import UnitEntry
 from procurement.services import (
     awards,
@@ -393,7 +395,7 @@ class RfqComparison(APIView):
         hang, asked = ranking_sensitivity(found), levers(found)
         if not policies.can_read_prices(api_user(request), rfq):
             raise NotFound
-        normalised = comparables(found)
+        normalised, wholes, terms = comparables(found), whole_costs(found), compliances(found)
         risks = quote_risks([row.quote for row in found.rows], rfq.lines.all())
         history = vendor_scores([row.quote.vendor for row in found.rows], api_user(request))
         return Response(
@@ -423,6 +425,12 @@ class RfqComparison(APIView):
                             one.render(gettext) for one in normalised[row.quote.pk].assumptions
                         ],
                         "delivery_risk": risks[row.quote.pk].to_json(),
+                        "whole_cost": wholes[row.quote.pk].to_json(gettext),
+                        "compliance": [
+                            {"term": check.term, "verdict": check.verdict,
+                             "text": check.message.render(gettext)}
+                            for check in terms[row.quote.pk]
+                        ],
                     }
                     for row in found.rows
                 ],

@@ -28,10 +28,12 @@ from procurement.models import Award, PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.comparable import comparables
 from procurement.selectors.comparison import COMPARED, Comparison, compare
+from procurement.selectors.compliances import compliances
 from procurement.selectors.delivery_risk import quote_risks
 from procurement.selectors.levers import Lever, levers, rounds
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.vendor_scores import vendor_scores
+from procurement.selectors.whole_cost import distinct, lowest, whole_costs
 from procurement.services import awards, rfqs, vendor_access
 from procurement.states import AwardStatus, QuoteStatus, RfqStatus
 from procurement.views.common import PAGE, ask_over, buttons, version_of, visible
@@ -211,7 +213,8 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
     if not policies.can_read_prices(request.user, rfq):
         raise Http404
     comparison = compare(rfq)
-    normalised = comparables(comparison)
+    normalised, wholes = comparables(comparison), whole_costs(comparison)
+    checks = compliances(comparison)
     risks = quote_risks([row.quote for row in comparison.rows], rfq.lines.all())
     scores = vendor_scores([row.quote.vendor for row in comparison.rows], request.user)
     may_award = policies.can(request.user, "propose_award", rfq) and not rfq.awards.filter(
@@ -242,6 +245,11 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
         "old_rates": comparison.old_rates,
         "differences": [comparison.above(row) for row in comparison.rows],
         "comparables": [normalised[row.quote.pk] for row in comparison.rows],
+        "wholes": [wholes[row.quote.pk] for row in comparison.rows],
+        "lowest": lowest(comparison, wholes),
+        # The same for most quotes: each is told once.
+        "assumed": distinct(one for whole in wholes.values() for one in whole.assumptions),
+        "checks": [checks[row.quote.pk] for row in comparison.rows],
         "risks": [risks[row.quote.pk] for row in comparison.rows],
         "histories": [scores[row.quote.vendor_id] for row in comparison.rows],
     }
