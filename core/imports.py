@@ -11,10 +11,11 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import TypeVar
 
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
@@ -40,6 +41,9 @@ SAMPLE_LENGTH = 160
 _PLAIN_COMMA = re.compile(r"^[^,]*,(\d{1,2}|\d{4,})$|\.\d{3},\d+$", re.ASCII)
 _PLAIN_POINT = re.compile(r"^[^.]*\.(\d{1,2}|\d{4,})$|,\d{3}\.\d+$", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d{1,30}(\.\d{1,30})?", re.ASCII)
+
+
+T = TypeVar("T")
 
 
 class EncodingNeeded(DomainError):
@@ -307,6 +311,11 @@ def _row(line: int, record: list[str], header: list[str], columns: Collection[st
             columns=len(header),
         )
     return Row(line, cells, problem)
+
+
+def refused_first(rows: Iterable[T], refused: Callable[[T], bool]) -> list[T]:
+    """What needs a person's eye comes first; the order of the file within."""
+    return sorted(rows, key=lambda row: not refused(row))
 
 
 def plain(cell: str) -> str:

@@ -43,9 +43,14 @@ def minor_digits(currency: str) -> int:
     return MINOR_DIGITS.get(currency, 2)
 
 
+def minor_unit(currency: str) -> Decimal:
+    """The smallest amount that can be paid in `currency`."""
+    return Decimal(1).scaleb(-minor_digits(currency))
+
+
 def round_amount(amount: Decimal, currency: str) -> Decimal:
     """`amount` at the currency's minor unit, half up."""
-    return amount.quantize(Decimal(1).scaleb(-minor_digits(currency)), rounding=ROUND_HALF_UP)
+    return amount.quantize(minor_unit(currency), rounding=ROUND_HALF_UP)
 
 
 class CurrencyMismatch(DomainError):

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-from core.money import Money, minor_digits
+from core.money import Money, minor_unit
 from core.quarters import Quarter
 
 
@@ -36,7 +36,7 @@ def split(money: Money, weights: Sequence[int | Decimal]) -> list[Money]:
     What rounding down leaves goes, a unit each, to the largest remainders; of equal ones to the earlier part.
     """
     whole = money.rounded()
-    unit = Decimal(1).scaleb(-minor_digits(money.currency))
+    unit = minor_unit(money.currency)
     units = int(abs(whole.amount) / unit)
     total = sum(Fraction(weight) for weight in weights)
     if not weights or total <= 0:

@@ -15,7 +15,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.messages import msg
-from core.money import Money, minor_digits
+from core.money import Money, minor_unit
 from procurement.totals import allocate
 
 MOST_TERMS = 60  # five years of monthly instalments
@@ -145,7 +145,7 @@ def opened_amount(whole: Money, share: Decimal) -> Money:
     """`share` [1] of `whole`, rounded down to the minor unit: what is not proven is not opened by rounding."""
     if share >= 1:
         return whole
-    unit = Decimal(1).scaleb(-minor_digits(whole.currency))
+    unit = minor_unit(whole.currency)
     return Money((whole.amount * share).quantize(unit, rounding=ROUND_FLOOR), whole.currency)
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from core.errors import InputError
 from core.messages import msg
-from core.money import Money, minor_digits, round_amount, trimmed
+from core.money import Money, minor_unit, round_amount, trimmed
 
 
 class TaxMode(StrEnum):
@@ -128,7 +128,7 @@ def allocate(total: Money, weights: Sequence[Decimal]) -> tuple[Money, ...]:
         raise InputError("weights", msg("An amount is split by weights of at least 0, one or more"))
     if not any(weights):
         weights = [Decimal(1)] * len(weights)
-    unit = Decimal(1).scaleb(-minor_digits(total.currency))
+    unit = minor_unit(total.currency)
     exact = [total.amount * weight / sum(weights) for weight in weights]
     parts = [share.quantize(unit, rounding=ROUND_FLOOR) for share in exact]
     rest = int((total.amount - sum(parts)) / unit)

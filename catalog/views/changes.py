@@ -35,6 +35,7 @@ from catalog.tables import HARDWARE, LEASES, OFFERS, RATES
 from core.errors import DomainError, InputError, StaleData
 from core.exports import Column, export_response
 from core.http import SignedInRequest
+from core.imports import refused_first
 from core.organisation import organisation, today
 from core.policies import require
 from core.templatetags.ui import said
@@ -203,8 +204,7 @@ def _preview(
             UNCHANGED: (_("nothing to do"), "neutral"),
             REFUSED: (_("refused"), "bad"),
         }
-        # What needs a person's eye comes first; the order of the file within.
-        ordered = sorted(preview.fates, key=lambda fate: fate.fate != REFUSED)
+        ordered = refused_first(preview.fates, lambda fate: fate.fate == REFUSED)
         context["fates"] = [(fate, *words[fate.fate]) for fate in ordered[:ROWS_SHOWN]]
         context["hidden"] = max(len(ordered) - ROWS_SHOWN, 0)
     status = 422 if form is not None and form.is_bound else 200

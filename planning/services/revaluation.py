@@ -16,7 +16,7 @@ from core.jobs import retry, submit
 from core.messages import Message, msg
 from core.models import ExchangeRate as ExchangeRateRow
 from core.models import Job, Organisation, User
-from core.money import ExchangeRate, Money, minor_digits, round_amount
+from core.money import ExchangeRate, Money, minor_unit, round_amount
 from core.organisation import organisation, today
 from core.outbox import notify
 from core.roles import Role
@@ -145,7 +145,7 @@ def _revalue_request(request_id: int, day: date, least: Decimal, by: User | None
             continue
         rate = _into(rate_on(row.currency, budget.currency, day), row.currency, budget.currency)
         due = round_amount(row.original * rate.rate, budget.currency)
-        unit = Decimal(1).scaleb(-minor_digits(budget.currency))
+        unit = minor_unit(budget.currency)
         # A part may hold a fraction of the smallest unit: less than one of them is no movement.
         if abs(due - row.amount) < max(unit, least * row.amount):
             continue

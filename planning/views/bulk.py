@@ -17,6 +17,7 @@ from core.errors import InputError
 from core.exports import Column, export_response
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.imports import refused_first
 from core.policies import require
 from core.whole import whole, wholes
 from planning.filters import RequestFilter
@@ -102,8 +103,7 @@ def _preview(
                 (radio.tag(), radio.choice_label, sample)
                 for radio, sample in zip(form["encoding"], shown.choices.values(), strict=True)
             ]
-        # what needs a person's eye comes first; the order of the file within
-        ordered = sorted(shown.fates, key=lambda fate: fate.fate != imports.REFUSED)
+        ordered = refused_first(shown.fates, lambda fate: fate.fate == imports.REFUSED)
         context["fates"] = ordered[:ROWS_SHOWN]
     return render(request, "planning/import_detail.html", context, status=status)
 

@@ -23,7 +23,7 @@ from core.whole import whole
 from procurement.api.serializers import WarrantySerializer
 from procurement.api.views import checked, visible
 from procurement.models import QuoteImport, Rfq
-from procurement.quote_table import template_columns, template_rows
+from procurement.quote_template import quote_template
 from procurement.services import quote_imports
 
 ROWS = 500  # of one answer
@@ -94,7 +94,7 @@ class QuoteImportSerializer(serializers.ModelSerializer[QuoteImport]):
     @extend_schema_field(RowSerializer(many=True))
     def get_rows(self, row: QuoteImport) -> list[dict[str, Any]]:
         offset = self.context.get("offset", 0)
-        rows = sorted(row.report.get("rows", []), key=lambda one: one[1] != quote_imports.REFUSED)
+        rows = quote_imports.rows_refused_first(row)
         return [
             {"row": line, "fate": fate, "messages": [said(one) for one in texts], "cells": cells}
             for line, fate, texts, cells in rows[offset : offset + ROWS]
@@ -120,11 +120,8 @@ class QuoteTemplate(APIView):
     )
     def get(self, request: Request, pk: int, kind: str) -> HttpResponseBase:
         rfq: Rfq = visible(request, "rfq", pk)
-        rows = template_rows(
-            rfq.lines.all(), warranty_months=rfq.warranty_months, warranty_start=rfq.warranty_start
-        )
-        columns = template_columns(request.query_params.get("language", "en"))
-        return export_response(kind, name=f"{rfq.number}-quote", columns=columns, rows=rows)
+        language = request.query_params.get("language", "en")
+        return export_response(kind, **quote_template(rfq, language))
 
 
 class RfqQuoteImports(APIView):

@@ -531,7 +531,12 @@ class InvoiceSerializer(serializers.ModelSerializer[Invoice]):
     approved_by = Named()
     lines = InvoiceLineSerializer(many=True, read_only=True)
     milestones = InvoicePartSerializer(many=True, read_only=True, source="parts")
-    payments = PaymentSerializer(many=True, read_only=True)
+    payments = PaymentSerializer(
+        many=True, read_only=True, help_text="Each with its own day, rate and reference"
+    )
+    paid_on = serializers.DateField(
+        read_only=True, allow_null=True, help_text="Of the last payment"
+    )
     exceptions = serializers.SerializerMethodField()
 
     class Meta:
@@ -539,7 +544,7 @@ class InvoiceSerializer(serializers.ModelSerializer[Invoice]):
         fields = [
             *HEAD, "order", "vendor", "number", "dated_on", "currency", "tax_mode", "stated_tax",
             "stated_gross", "exceptions", "override_reason", "matched_by", "approved_by", "paid_at", "paid_on",
-            "paid_amount", "paid_rate", "payment_reference", "lines",
+            "paid_amount", "lines",
             "milestones", "payments",
         ]  # fmt: skip
 

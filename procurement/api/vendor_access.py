@@ -42,7 +42,7 @@ from procurement.api.serializers import (
 )
 from procurement.api.views import checked, visible
 from procurement.models import Quote, Rfq, VendorToken
-from procurement.quote_table import template_columns, template_rows
+from procurement.quote_template import quote_template
 from procurement.services import vendor_access
 
 
@@ -212,11 +212,8 @@ class VendorTemplate(VendorView):
     def get(self, request: Request, kind: str) -> HttpResponseBase:
         vendor_access.require_open(self.token)
         rfq = self.token.invitation.rfq
-        rows = template_rows(
-            rfq.lines.all(), warranty_months=rfq.warranty_months, warranty_start=rfq.warranty_start
-        )
-        columns = template_columns(request.query_params.get("language", "en"))
-        return export_response(kind, name=f"{rfq.number}-quote", columns=columns, rows=rows)
+        language = request.query_params.get("language", "en")
+        return export_response(kind, **quote_template(rfq, language))
 
 
 class OfferParts(serializers.Serializer[Any]):

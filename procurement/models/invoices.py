@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -58,14 +60,9 @@ class Invoice(Versioned):
     override_reason = models.TextField(blank=True)
     approved_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     paid_at = models.DateTimeField(_("paid"), null=True)
-    paid_on = models.DateField(_("day of the payment"), null=True, blank=True)
     paid_amount = models.DecimalField(
         _("amount paid"), max_digits=18, decimal_places=3, null=True, blank=True
     )  # in the invoice's currency
-    paid_rate = models.DecimalField(
-        _("rate of the payment"), max_digits=18, decimal_places=8, null=True, blank=True
-    )  # one of the invoice's currency in the organisation's; null: the rate of that day
-    payment_reference = models.CharField(_("bank reference"), max_length=80, blank=True)
     reason = models.TextField(blank=True)  # of voiding
 
     objects = InvoiceQuerySet.as_manager()
@@ -91,6 +88,11 @@ class Invoice(Versioned):
     @property
     def gross(self) -> Money:
         return Money(self.stated_gross, self.currency)
+
+    @property
+    def paid_on(self) -> date | None:
+        """Day of the last payment. Rates and references are those of each payment."""
+        return max((payment.paid_on for payment in self.payments.all()), default=None)
 
     @property
     def open_amount(self) -> Money:

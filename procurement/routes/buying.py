@@ -42,7 +42,7 @@ pages = [
     path("rfqs/<int:pk>/quotes/new/", quotes.quote_create, name="quote-create"),
     re_path(
         r"^rfqs/(?P<pk>\d+)/quote-template\.(?P<kind>csv|xlsx)$",
-        quote_imports.quote_template,
+        quote_imports.quote_table,
         name="quote-template",
     ),
     path("rfqs/<int:pk>/vendor-key/", rfqs.vendor_key, name="vendor-key"),

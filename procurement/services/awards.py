@@ -22,9 +22,9 @@ from procurement.services.award_documents import request_documents
 from procurement.services.conflicts import require_no_conflict
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.orders import draft_orders
+from procurement.services.quote_lines import exact
 from procurement.services.quotes import (
     compute_hash,
-    exact,
     require_active,
     require_valid,
 )

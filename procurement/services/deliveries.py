@@ -29,7 +29,7 @@ from procurement.selectors.progress import received_quantities
 from procurement.serials import UnitEntry, fold, refuse_duplicate_uuids, refuse_duplicates
 from procurement.services.invoice_matching import require_invoiced_covered
 from procurement.services.moves import move, need_reason, take, touch
-from procurement.services.quotes import exact
+from procurement.services.quote_lines import exact
 from procurement.services.substitutions import received_as
 from procurement.services.warranties import give_warranty, start_invoiced, start_warranties
 from procurement.states import AssetStatus, DeliveryStatus

@@ -6,12 +6,11 @@ from decimal import Decimal
 
 from core.errors import InvalidTransition
 from core.messages import Message, msg
-from core.money import Money
+from core.money import Money, minor_unit
 from procurement.milestones import PaymentEvent
 from procurement.models import Invoice, InvoicePart, PurchaseOrder, PurchasingPolicy
 from procurement.selectors.milestones import MilestoneState, milestone_states
 from procurement.selectors.progress import line_progress
-from procurement.services.quotes import minor_unit
 
 EVENTS = {
     PaymentEvent.ORDER: msg("the order"),

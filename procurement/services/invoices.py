@@ -21,8 +21,7 @@ from procurement.models import Invoice, InvoiceLine, InvoicePart, PurchaseOrder
 from procurement.serials import fold
 from procurement.services.invoice_matching import differences
 from procurement.services.moves import move, need_reason, take, touch
-from procurement.services.quote_lines import TAX_LIMIT, told
-from procurement.services.quotes import exact
+from procurement.services.quote_lines import TAX_LIMIT, exact, told
 from procurement.services.warranties import start_invoiced
 from procurement.states import InvoiceStatus
 from procurement.totals import TaxMode

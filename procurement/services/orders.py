@@ -40,7 +40,8 @@ from procurement.selectors.progress import invoice_ids, invoice_source, line_pro
 from procurement.services.agreement import hold_to_approval
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.order_documents import request_document
-from procurement.services.quotes import exact, require_valid
+from procurement.services.quote_lines import exact
+from procurement.services.quotes import require_valid
 from procurement.states import OrderStatus, RevisionStatus, VendorStatus
 from procurement.totals import DocumentTotals, price_at
 

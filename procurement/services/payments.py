@@ -86,15 +86,11 @@ def pay_invoice(
         settles=settles and paid != due,
         created_by=by,
     )
-    invoice.paid_on, invoice.paid_rate = day, took.rate if took else None
-    invoice.payment_reference = text
     invoice.paid_amount = (invoice.paid_amount or Decimal(0)) + paid.amount
     done = settles or paid == due
     if done:
         invoice.paid_at = timezone.now()
-    invoice.save(
-        update_fields=["paid_at", "paid_on", "paid_amount", "paid_rate", "payment_reference"]
-    )
+    invoice.save(update_fields=["paid_at", "paid_amount"])
     facts: dict[str, Any] = {
         "total": str(invoice.gross), "paid": str(paid), "paid_on": day.isoformat(), "payment": number,
         "rate": str(took.rate) if took else None, "reference": text,

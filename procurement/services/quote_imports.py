@@ -17,7 +17,7 @@ from core import jobs
 from core.audit import record
 from core.errors import DomainError, InputError, NotPermitted
 from core.files import TEXT, check_upload, store_upload
-from core.imports import ENCODINGS, MAX_BYTES, EncodingNeeded
+from core.imports import ENCODINGS, MAX_BYTES, EncodingNeeded, refused_first
 from core.jobs import Progress
 from core.messages import Message, msg
 from core.models import User
@@ -165,6 +165,11 @@ def _report(row: QuoteImport) -> dict[str, Any]:
             for line in read.lines
         ],
     }
+
+
+def rows_refused_first(row: QuoteImport) -> list[Any]:
+    """Rows of the report: where in the file, fate, messages and shown cells."""
+    return refused_first(row.report.get("rows", []), lambda one: one[1] == REFUSED)
 
 
 def judge(rfq: Rfq, vendor: Vendor, lines: list[Line]) -> None:

@@ -10,6 +10,7 @@ from core.errors import InputError
 from core.messages import msg
 from procurement.models import PriceBreak, Quote, QuoteLine
 from procurement.models.quotes import LineKind
+from procurement.quote_table import MAX_LINES
 from procurement.totals import Break, check_breaks, price_at
 
 LINE_FIELDS = (
@@ -18,7 +19,6 @@ LINE_FIELDS = (
 )  # fmt: skip
 # Part of the content where they are told; a quote without them has the hash that it always had.
 TOLD_FIELDS = ("list_price", "discount_rate", "bundle", "alternative_to")
-MAX_LINES = 10_000
 CHUNK = 1000  # lines that are held as rows at once
 PRICE_STEP = Decimal("0.000001")
 TAX_LIMIT = "0 … 1"  # a share; no tax is 0, and is said

@@ -18,7 +18,7 @@ from core.errors import DomainError, InputError, InvalidTransition
 from core.files import store_upload
 from core.messages import msg
 from core.models import StoredFile, User
-from core.money import CURRENCIES, minor_digits
+from core.money import CURRENCIES
 from procurement.milestones import Term, check_terms, numbered
 from procurement.models import (
     PriceBreak,
@@ -37,7 +37,6 @@ from procurement.services.quote_lines import (
     LINE_FIELDS,
     TOLD_FIELDS,
     add_lines,
-    exact,
     whole_number,
 )
 from procurement.states import OrderStatus, QuoteStatus, RfqStatus, VendorStatus
@@ -415,11 +414,3 @@ def _copy_lines(old: Quote, new: Quote) -> dict[int, QuoteLine]:
         batch_size=1000,
     )
     return copies
-
-
-__all__ = ["exact"]  # others take it from here
-
-
-def minor_unit(currency: str) -> Decimal:
-    """The smallest amount that can be paid in `currency`."""
-    return Decimal(1).scaleb(-minor_digits(currency))

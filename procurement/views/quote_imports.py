@@ -22,8 +22,8 @@ from core.messages import Message
 from core.whole import whole
 from procurement import policies
 from procurement.forms.quotes import QuoteImportForm, WarrantyForm
-from procurement.models import QuoteImport, Rfq
-from procurement.quote_table import template_columns, template_rows
+from procurement.models import QuoteImport
+from procurement.quote_template import quote_template
 from procurement.services import quote_imports
 from procurement.views.common import visible
 
@@ -31,23 +31,10 @@ ROWS_SHOWN = 200
 
 
 @require_safe
-def quote_template(request: SignedInRequest, pk: int, kind: str) -> HttpResponseBase:
+def quote_table(request: SignedInRequest, pk: int, kind: str) -> HttpResponseBase:
     """The RFQ's lines as a table to fill in; `?language=` for the other language's headings."""
-    return template_response(
-        visible(request.user, "rfq", pk), kind, request.GET.get("language", "")
-    )
-
-
-def template_response(rfq: Rfq, kind: str, language: str) -> HttpResponseBase:
-    rows = template_rows(
-        rfq.lines.all(), warranty_months=rfq.warranty_months, warranty_start=rfq.warranty_start
-    )
-    return export_response(
-        kind,
-        name=f"{rfq.number}-quote",
-        columns=template_columns(language or get_language() or "en"),
-        rows=rows,
-    )
+    language = request.GET.get("language") or get_language() or "en"
+    return export_response(kind, **quote_template(visible(request.user, "rfq", pk), language))
 
 
 def quote_import(request: SignedInRequest, pk: int) -> HttpResponse:
@@ -110,8 +97,7 @@ def _preview(
                 (radio.tag(), radio.choice_label, sample)
                 for radio, sample in zip(form["encoding"], choices.values(), strict=True)
             ]
-        # What needs a person's eye comes first; the order of the file within.
-        rows = sorted(report.get("rows", []), key=lambda one: one[1] != quote_imports.REFUSED)
+        rows = quote_imports.rows_refused_first(row)
         context["page"] = Paginator(rows, ROWS_SHOWN).get_page(request.GET.get("page"))
     return render(request, "procurement/quote_import_detail.html", context, status=status)
 

@@ -138,7 +138,8 @@ def test_a_foreign_payment_is_booked_at_the_rate_the_bank_took(s, client):
     assert entry.amount == Decimal("2408256.00")  # 325,440 × 7.4
     assert (entry.rate, entry.original_amount, entry.rate_date) == (Decimal("7.4"), 325440, today())
     invoice = Invoice.objects.get()
-    assert (invoice.paid_on, invoice.paid_amount, invoice.paid_rate, invoice.payment_reference) == (
+    payment = invoice.payments.get()
+    assert (invoice.paid_on, invoice.paid_amount, payment.rate, payment.reference) == (
         today(), Decimal(325440), Decimal("7.4"), "B-77",
     )  # fmt: skip
     assert "B-77" in client.get(invoice.get_absolute_url()).text
@@ -178,6 +179,30 @@ def test_a_payment_that_cannot_be_is_refused_at_its_field(s, field, changes):
         payments.pay_invoice(invoice_id=invoice.pk, by=s.finance, **given)
     assert refused.value.field == field
     assert not LedgerEntry.objects.filter(bucket="actual").exists()
+
+
+def test_each_part_payment_keeps_its_own_day_rate_and_reference(s):
+    invoice = approved_invoice(s)
+    parts = (
+        (today() - timedelta(days=2), "100000", "7.05", "B-1"),
+        (today() - timedelta(days=1), "225440", "7.25", "B-2"),
+    )
+    for day, amount, rate, reference in parts:
+        payments.pay_invoice(
+            invoice_id=invoice.pk, by=s.finance, paid_on=day, amount=amount, rate=rate,
+            reference=reference,
+        )  # fmt: skip
+    invoice = Invoice.objects.get()
+    kept = [(p.paid_on, str(p.amount), str(p.rate), p.reference) for p in invoice.payments.all()]
+    assert kept == [
+        (day, f"{amount}.000", f"{rate}000000", reference) for day, amount, rate, reference in parts
+    ]
+    assert (invoice.paid_on, invoice.paid_amount, invoice.status) == (parts[1][0], 325440, "paid")
+    api = APIClient()
+    api.force_authenticate(s.finance)
+    shown = api.get(f"/api/v1/procurement/invoices/{invoice.pk}/").json()
+    assert shown["paid_on"] == parts[1][0].isoformat()
+    assert [payment["rate"] for payment in shown["payments"]] == ["7.05000000", "7.25000000"]
 
 
 def test_a_lower_payment_that_settles_is_booked_as_paid(s):
