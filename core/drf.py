@@ -81,7 +81,8 @@ def _plain(value: object) -> Any:
 def seen_version(request: Request) -> int | None:
     """The version the caller read: `If-Match: "3"` or `version` in the body. None when not sent."""
     body = request.data if isinstance(request.data, Mapping) else {}
-    raw = request.headers.get("If-Match", "").strip('W/" ') or str(body.get("version") or "")
+    sent = body.get("version")
+    raw = request.headers.get("If-Match", "").strip('W/" ') or str("" if sent is None else sent)
     if not raw:
         return None
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.messages import Message, msg
 
 
@@ -55,7 +57,8 @@ class InvalidTransition(DomainError):
 
 
 class StaleData(DomainError):
-    """Someone changed the object since the caller read it. `changes` maps field to (theirs, now)."""
+    """Someone changed the object since the caller read it. `changes` maps field to (theirs, now); `on` is the object,
+    `happened` the entries of its trail that the caller has not seen, newest first (see core.stale)."""
 
     code = "stale"
 
@@ -64,9 +67,13 @@ class StaleData(DomainError):
         message: Message | None = None,
         *,
         changes: dict[str, tuple[str, str]] | None = None,
+        on: object = None,
+        happened: Sequence[object] = (),
     ) -> None:
         super().__init__(message or msg("This was changed since you opened it."))
         self.changes = changes or {}
+        self.on = on
+        self.happened = happened
 
 
 class NotPermitted(DomainError):

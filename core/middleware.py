@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -12,7 +13,7 @@ from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
-from core import error_pages, outages
+from core import error_pages, outages, stale
 from core.audit import act, record_refusal
 from core.errors import DomainError, InputError, NotPermitted, StaleData, StoreAway, Unavailable
 from core.models import Organisation, User
@@ -112,13 +113,21 @@ class DomainErrorMiddleware:
             "message": text,
             "code": exception.code,
             "field": exception.field if isinstance(exception, InputError) else "",
-            "changes": exception.changes if isinstance(exception, StaleData) else {},
+            **(_since(request, exception) if isinstance(exception, StaleData) else {}),
             "back": request.headers.get("referer", "/") if request.method == "POST" else "/",
         }
         template = (
             "core/error_fragment.html" if getattr(request, "htmx", False) else "core/error.html"
         )
         return _later(render(request, template, context, status=exception.status), exception)
+
+
+def _since(request: HttpRequest, error: StaleData) -> dict[str, Any]:
+    return {
+        "changes": stale.rows(error),
+        "happened": error.happened,
+        "typed": stale.typed(request, error),
+    }
 
 
 def _later(response: HttpResponse, error: DomainError) -> HttpResponse:

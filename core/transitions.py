@@ -10,19 +10,16 @@ from core.audit import record
 from core.errors import InvalidTransition, StaleData
 from core.messages import msg
 from core.models import User
+from core.stale import check_version
 
 M = TypeVar("M", bound=models.Model)
+
+__all__ = ["advance", "check_version", "lock"]
 
 
 def lock(queryset: models.QuerySet[M], pk: Any) -> M:
     """The row `pk`, locked until the transaction ends (SQLite has one writer at a time instead)."""
     return queryset.select_for_update(of=("self",)).get(pk=pk)
-
-
-def check_version(obj: Any, seen: int | None) -> None:
-    """Raise StaleData when the caller saw another version than the one now locked. None: the caller saw none."""
-    if seen is not None and obj.version != seen:
-        raise StaleData(changes={"version": (str(seen), str(obj.version))})
 
 
 def advance(

@@ -40,12 +40,6 @@ def tone_of_level(level: str) -> str:
 
 
 @register.filter
-def change_rows(changes: Mapping[str, tuple[Any, Any]]) -> list[tuple[str, Any, Any]]:
-    """{field: (before, after)} as rows of components/diff_table.html."""
-    return [(name, before, after) for name, (before, after) in changes.items()]
-
-
-@register.filter
 def nth(items: Sequence[Any], index: int) -> Any:
     """The element at `index`."""
     return items[index]

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.api import JobSerializer
-from core.drf import idempotent
+from core.drf import idempotent, seen_version
 from core.http import api_user
 from core.policies import require
 from planning import policies
@@ -159,7 +159,9 @@ class ChangeConfirm(APIView):
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
         _change(request, pk)
-        change = budget_changes.confirm_change(change_id=pk, by=api_user(request))
+        change = budget_changes.confirm_change(
+            change_id=pk, by=api_user(request), version=seen_version(request)
+        )
         return Response(ChangeSerializer(change).data)
 
 
@@ -171,7 +173,9 @@ class ChangeDecline(APIView):
     def post(self, request: Request, pk: int) -> Response:
         _change(request, pk)
         data = checked(ReasonInput(data=request.data))
-        change = budget_changes.decline_change(change_id=pk, by=api_user(request), **data)
+        change = budget_changes.decline_change(
+            change_id=pk, by=api_user(request), version=seen_version(request), **data
+        )
         return Response(ChangeSerializer(change).data)
 
 

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.drf import idempotent
+from core.drf import idempotent, seen_version
 from core.errors import InputError
 from core.http import api_user
 from core.messages import msg
@@ -53,12 +53,14 @@ class ProbabilitySerializer(serializers.Serializer[Any]):
     observed = serializers.FloatField(allow_null=True)
     prior = serializers.FloatField()
     weight = serializers.IntegerField()
+    version = serializers.IntegerField()
 
 
 class PriorInput(serializers.Serializer[Any]):
     stage = serializers.CharField()
     share = serializers.DecimalField(5, 4)
     weight = serializers.IntegerField()
+    version = serializers.IntegerField(required=False)
 
 
 class Probabilities(APIView):
@@ -72,7 +74,8 @@ class Probabilities(APIView):
     @extend_schema(request=PriorInput, responses=ProbabilitySerializer)
     @idempotent
     def post(self, request: Request) -> Response:
-        row = set_prior(by=api_user(request), **checked(PriorInput(data=request.data)))
+        data = {**checked(PriorInput(data=request.data)), "version": seen_version(request)}
+        row = set_prior(by=api_user(request), **data)
         return Response(ProbabilitySerializer(probabilities()[row.stage]).data)
 
 

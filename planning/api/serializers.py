@@ -371,6 +371,7 @@ class ChangeSerializer(serializers.ModelSerializer[BudgetChange]):
             "amount",
             "reason",
             "status",
+            "version",
             "proposed_at",
             "decided_at",
         ]

@@ -12,6 +12,7 @@ class PriorForm(forms.Form):
     """Assumed share in per cent, and what it counts for. Checks stay with the service."""
 
     stage = forms.CharField(max_length=20, widget=forms.HiddenInput())
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput())
     percent = forms.DecimalField(label=_("Assumed share"), max_digits=5, decimal_places=1)
     weight = forms.IntegerField(label=_("Counts for so many requests"))
 

@@ -28,6 +28,7 @@ class StagePrior(models.Model):
     )  # fmt: skip
     share = models.DecimalField(_("assumed share"), max_digits=4, decimal_places=3)
     weight = models.PositiveIntegerField(_("counts for so many requests"))
+    version = models.PositiveIntegerField(default=0, editable=False)  # 0: never changed
 
     class Meta:
         verbose_name = _("assumed share of a stage")

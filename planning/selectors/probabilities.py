@@ -29,6 +29,7 @@ class Probability:
     weight: int
     reached: int
     agreed: int
+    version: int = 0  # of the assumption; 0: never changed
 
     @property
     def value(self) -> float:
@@ -48,7 +49,9 @@ class Probability:
 def probabilities() -> dict[str, Probability]:
     """By stage. A request counts once for each stage that it was ever in, when it is decided; approved is approved,
     also when it was withdrawn later. Three queries."""
-    priors = {row.stage: (float(row.share), row.weight) for row in StagePrior.objects.all()}
+    priors = {
+        row.stage: (float(row.share), row.weight, row.version) for row in StagePrior.objects.all()
+    }
     entered: dict[str, set[str]] = defaultdict(set)
     moves = AuditEntry.objects.filter(
         object_type=CapacityRequest._meta.label_lower,
@@ -65,10 +68,10 @@ def probabilities() -> dict[str, Probability]:
     found = {}
     for stage in STAGES:
         default, points = DEFAULTS[stage]
-        prior, weight = priors.get(stage, (float(default), points))
+        prior, weight, version = priors.get(stage, (float(default), points, 0))
         reached = entered[stage] & decided
         found[stage.value] = Probability(
-            stage.value, prior, weight, len(reached), len(reached & agreed)
+            stage.value, prior, weight, len(reached), len(reached & agreed), version
         )
     return found
 

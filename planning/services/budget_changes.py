@@ -222,10 +222,11 @@ def _post_carried(change: BudgetChange, giver: Budget, receiver: Budget, *, by: 
             )  # fmt: skip
 
 
-def _lock_change(change_id: int, by: User) -> BudgetChange:
+def _lock_change(change_id: int, by: User, version: int | None) -> BudgetChange:
     change = transitions.lock(BudgetChange.objects.all(), change_id)
     if not policies.can_confirm_change(by, change.proposed_by_id):
         raise NotPermitted(on=change)
+    transitions.check_version(change, version)
     if change.status != ChangeStatus.PROPOSED:
         raise InvalidTransition(
             msg("%(change)s was decided before", change=str(change))
@@ -234,17 +235,19 @@ def _lock_change(change_id: int, by: User) -> BudgetChange:
 
 
 @transaction.atomic
-def confirm_change(*, change_id: int, by: User) -> BudgetChange:
-    """Post a proposed change, as a second person. Raises NotPermitted, InvalidTransition or OverBudget."""
-    change = _lock_change(change_id, by)
+def confirm_change(*, change_id: int, by: User, version: int | None = None) -> BudgetChange:
+    """Post a proposed change, as a second person. Raises NotPermitted, StaleData, InvalidTransition or OverBudget."""
+    change = _lock_change(change_id, by, version)
     _post_change(change, by=by)
     return change
 
 
 @transaction.atomic
-def decline_change(*, change_id: int, reason: str, by: User) -> BudgetChange:
-    """Turn a proposed change down, with a reason."""
-    change = _lock_change(change_id, by)
+def decline_change(
+    *, change_id: int, reason: str, by: User, version: int | None = None
+) -> BudgetChange:
+    """Turn a proposed change down, with a reason. Raises NotPermitted, StaleData, InvalidTransition or InputError."""
+    change = _lock_change(change_id, by, version)
     if not reason.strip():
         raise InputError("reason", msg("Give a reason"))
     transitions.advance(

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
-from core.errors import InputError, NotPermitted, StaleData
+from core.errors import InputError, NotPermitted
 from core.messages import msg
 from core.models import Team, User
 from core.money import CURRENCIES
@@ -16,7 +16,7 @@ from planning import policies
 from planning.models.approvals import ApprovalPolicy, Authority, Preset
 from planning.models.plans import SpendKind
 from planning.models.requests import Residence
-from planning.services.policy_versions import add_version, in_force
+from planning.services.policy_versions import add_version, check_seen, in_force
 
 MOST_RULES = 40
 RULE_FIELDS = ("group", "authority", "quorum", "above", "above_currency", "spend_kind", "team", "residence",
@@ -48,8 +48,7 @@ def edit_policy(
     if not policies.can_load_policy(by):
         raise NotPermitted()
     current = in_force()
-    if seen is not None and (current is None or current.pk != seen):
-        raise StaleData(changes={"policy": (str(seen), str(current.pk if current else "–"))})
+    check_seen(current, seen)
     if not note.strip():
         raise InputError("note", msg("Say what changes and why"))
     checked = [_rule(number, rule) for number, rule in enumerate(rules, start=1)]

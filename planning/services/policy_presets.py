@@ -17,7 +17,7 @@ from core.money import Money
 from core.organisation import organisation, today
 from planning import policies
 from planning.models.approvals import ApprovalPolicy
-from planning.services.policy_versions import add_version, in_force
+from planning.services.policy_versions import add_version, check_seen, in_force
 
 PRESETS = Path(__file__).resolve().parent.parent / "data" / "policies.json"
 OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reservation_days",
@@ -26,11 +26,13 @@ OPTIONS = ("two_person_budget", "allow_over_budget", "block_stale_study", "reser
 
 
 @transaction.atomic
-def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
+def load_policy(*, preset: str, by: User | None, seen: int | None = None) -> ApprovalPolicy:
     """Make `preset` the policy in force (by None: from the command line), or have it wait (see its `standing`) where a
-    second administrator must agree. Loading the same again changes nothing.
+    second administrator must agree. Loading the same again changes nothing. `seen` is the id of the rules that were in
+    force on the page.
 
-    Raises NotPermitted, InputError or MissingRate (no threshold in, and no rate to, the organisation's currency).
+    Raises NotPermitted, StaleData, InputError or MissingRate (no threshold in, and no rate to, the organisation's
+    currency).
     """
     if by is not None and not policies.can_load_policy(by):
         raise NotPermitted()
@@ -48,6 +50,7 @@ def load_policy(*, preset: str, by: User | None) -> ApprovalPolicy:
     for name in ("actual_tolerance", "order_tolerance", "use_first_below", "revalue_from"):
         options[name] = Decimal(wanted[name]) if wanted[name] is not None else None
     current = in_force()
+    check_seen(current, seen)
     if current is not None and current.preset == preset and _same(current, options, rules):
         return current
     return add_version(

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from core.audit import record
+from core.audit import record, trail
 from core.errors import InvalidTransition, StaleData
 from core.messages import msg
 from core.models import User
@@ -18,10 +18,34 @@ from planning import policies
 from planning.models.approvals import ApprovalPolicy, ApprovalRule, Standing
 from planning.selectors.second_person import needs_second
 
+# What a version says; the rest tells how it came about.
+TERMS = frozenset(
+    field.name for field in ApprovalPolicy._meta.concrete_fields
+) - {"id", "active", "standing", "replaces", "loaded_by", "loaded_at", "decided_by", "decided_at"}  # fmt: skip
+
 
 def in_force() -> ApprovalPolicy | None:
     """The version in force, locked. Call it in a transaction, before any other version is locked."""
     return ApprovalPolicy.objects.select_for_update().filter(active=True).first()
+
+
+def check_seen(current: ApprovalPolicy | None, seen: int | None) -> None:
+    """Raise StaleData with what differs when other rules are in force than those of the page (their id). None: none
+    were seen."""
+    if seen is None or (current is not None and current.pk == seen):
+        return
+    changes = {"version": (str(seen), str(current.pk if current else "–"))}
+    old = ApprovalPolicy.objects.filter(pk=seen).first()
+    if old is not None and current is not None:
+        for field in ApprovalPolicy._meta.concrete_fields:
+            before, now = (str(getattr(row, field.attname)) for row in (old, current))
+            if before != now and field.name in TERMS:
+                changes[field.name] = (before, now)
+        before, now = ("; ".join(map(str, row.rules.order_by("pk"))) for row in (old, current))
+        if before != now:
+            changes["rules"] = (before, now)
+    happened = [] if current is None else list(trail(current).order_by("-pk")[:5])
+    raise StaleData(changes=changes, on=current, happened=happened)
 
 
 def add_version(
@@ -64,10 +88,9 @@ def confirm_policy(*, policy_id: int, by: User) -> ApprovalPolicy:
     current = in_force()
     policy = _waiting(policy_id)
     require(can_agree_as_second(by, policy.loaded_by_id))
-    if current is None or current.pk != policy.replaces_id:
-        raise StaleData(
-            changes={"policy": (str(policy.replaces_id), str(current.pk if current else "–"))}
-        )
+    if current is None:
+        raise StaleData()
+    check_seen(current, policy.replaces_id)
     _retire(current)
     policy.active = True
     _decide(policy, Standing.ADOPTED, by=by)

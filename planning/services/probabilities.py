@@ -10,6 +10,7 @@ from core.audit import record
 from core.errors import InputError
 from core.messages import msg
 from core.models import User
+from core.transitions import check_version, lock
 from planning.models.probabilities import DEFAULTS, StagePrior
 from planning.services.ledger import require_keeper
 
@@ -17,8 +18,11 @@ MOST = 100_000
 
 
 @transaction.atomic
-def set_prior(*, stage: str, share: Decimal, weight: int, by: User) -> StagePrior:
-    """Assume `share` for a stage, as much as `weight` decided requests would say. Raises NotPermitted or InputError."""
+def set_prior(
+    *, stage: str, share: Decimal, weight: int, by: User, version: int | None = None
+) -> StagePrior:
+    """Assume `share` for a stage, as much as `weight` decided requests would say. `version` is the one that was seen, 0
+    where the assumption was never changed. Raises NotPermitted, StaleData or InputError."""
     require_keeper(by)
     if stage not in DEFAULTS:
         raise InputError(
@@ -29,10 +33,14 @@ def set_prior(*, stage: str, share: Decimal, weight: int, by: User) -> StagePrio
         raise _outside("share", share, "0 … 1")
     if not 1 <= weight <= MOST:
         raise _outside("weight", weight, f"1 … {MOST}")
-    row = StagePrior.objects.select_for_update().filter(stage=stage).first()
-    default = DEFAULTS[stage]
-    before = (row.share, row.weight) if row else default
-    row = row or StagePrior(stage=stage)
+    usual = DEFAULTS[stage]
+    made, _created = StagePrior.objects.get_or_create(
+        stage=stage, defaults={"share": usual[0], "weight": usual[1]}
+    )
+    row = lock(StagePrior.objects.all(), made.pk)
+    check_version(row, version)
+    before = (row.share, row.weight)
+    row.version += 1
     row.share, row.weight = share.quantize(Decimal("0.001")), weight
     row.save()
     record(

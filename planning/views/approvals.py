@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from core import stale
 from core.errors import InputError, InvalidTransition, StaleData
 from core.forms import refuse, say_errors
 from core.http import SignedInRequest
@@ -44,7 +45,7 @@ from planning.services.policy_edit import OPTIONS, edit_policy
 from planning.services.policy_presets import load_policy
 from planning.services.policy_versions import confirm_policy, decline_policy
 from planning.states import RequestStatus
-from planning.views.requests import stale_page, visible
+from planning.views.requests import seen_version, stale_page, visible
 from planning.waiting import decisions
 
 POLICY_STEPS = {"confirm": confirm_policy, "decline": decline_policy}
@@ -147,7 +148,9 @@ def policy_list(request: SignedInRequest) -> HttpResponse:
     if request.method == "POST":
         form = PresetForm(request.POST)
         if form.is_valid():
-            loaded = load_policy(preset=form.cleaned_data["preset"], by=request.user)
+            loaded = load_policy(
+                preset=form.cleaned_data["preset"], by=request.user, seen=seen_version(request)
+            )
             messages.success(
                 request,
                 _("The change waits for a second administrator.")
@@ -228,7 +231,7 @@ def policy_edit(request: SignedInRequest) -> HttpResponse:
         request.POST or None, initial=rules_of(policy) if policy else [], prefix="rules"
     )
     form = PolicyOptionsForm(request.POST or None, instance=policy, initial={"note": ""})
-    status = 200
+    status, old = 200, None
     if request.method == "POST":
         status = 422
         if form.is_valid() and formset.is_valid():
@@ -244,8 +247,7 @@ def policy_edit(request: SignedInRequest) -> HttpResponse:
             except InputError as error:
                 refuse(form, error)
             except StaleData as error:
-                form.add_error(None, error.message.render(_))
-                status = 409
+                old, status = error, 409
             else:
                 messages.success(
                     request,
@@ -258,5 +260,6 @@ def policy_edit(request: SignedInRequest) -> HttpResponse:
         policy.refresh_from_db()  # a refused form has put its values on the row
     context = {
         "form": form, "formset": formset, "policy": policy, "needs_second": needs_second(),
+        "stale": old, "changes": stale.rows(old) if old is not None else [],
     }  # fmt: skip
     return render(request, "planning/policy_edit.html", context, status=status)

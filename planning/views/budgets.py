@@ -29,6 +29,7 @@ from planning.selectors.budgets import balance, balances, entries
 from planning.services import budget_changes, revaluation
 from planning.services.budget_changes import REVERSIBLE
 from planning.states import ChangeStatus
+from planning.views.requests import seen_version
 
 PAGE = 50
 
@@ -196,7 +197,7 @@ def _change(request: SignedInRequest, pk: int) -> BudgetChange:
 @require_POST
 def change_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
     change = _change(request, pk)
-    budget_changes.confirm_change(change_id=pk, by=request.user)
+    budget_changes.confirm_change(change_id=pk, by=request.user, version=seen_version(request))
     messages.success(request, _("It was posted."))
     return redirect(change.budget)
 
@@ -207,8 +208,9 @@ def change_decline(request: SignedInRequest, pk: int) -> HttpResponse:
     form = ReasonForm(request.POST)
     if form.is_valid():
         budget_changes.decline_change(
-            change_id=pk, by=request.user, reason=form.cleaned_data["reason"]
-        )
+            change_id=pk, by=request.user, reason=form.cleaned_data["reason"],
+            version=seen_version(request),
+        )  # fmt: skip
     else:
         messages.error(request, _("Give a reason."))
     return redirect(change.budget)

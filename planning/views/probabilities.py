@@ -27,7 +27,7 @@ def probability_page(request: SignedInRequest) -> HttpResponse:
             try:
                 set_prior(
                     stage=data["stage"], share=data["percent"] / 100, weight=data["weight"],
-                    by=request.user,
+                    by=request.user, version=data["version"],
                 )  # fmt: skip
             except InputError as error:
                 messages.error(request, error.message.render(_))
@@ -43,7 +43,7 @@ def probability_page(request: SignedInRequest) -> HttpResponse:
             "form": PriorForm(
                 auto_id=f"{found.stage}-%s",
                 initial={"stage": found.stage, "percent": round(100 * found.prior, 1),
-                         "weight": found.weight},
+                         "weight": found.weight, "version": found.version},
             ) if may_edit else None,
         }
         for found in probabilities().values()

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from core import transitions
-from core.errors import InputError
+from core.errors import InputError, InvalidTransition
 from core.messages import msg
 from core.models import User
 from procurement.policies import require_action
@@ -24,12 +24,17 @@ def take(
     by: User | None,
     version: int | None = None,
 ) -> M:
-    """The row, locked, after asking whether `by` (None: the system) may do `action` now.
+    """The row, locked, after asking whether `by` (None: the system) may do `action` now. Where it moved on since the
+    caller read it, what changed is said, not only that the step is over.
 
     Raises NotPermitted, InvalidTransition or StaleData.
     """
     obj = transitions.lock(rows, pk)
-    require_action(by, action, obj)
+    try:
+        require_action(by, action, obj)
+    except InvalidTransition:
+        transitions.check_version(obj, version)
+        raise
     transitions.check_version(obj, version)
     return obj
 

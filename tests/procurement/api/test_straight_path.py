@@ -149,4 +149,18 @@ def test_a_stale_version_is_refused_with_the_difference():
         f"{ROOT}/rfqs/{rfq.pk}/publish/", {}, format="json", headers={"If-Match": tag}
     )
     assert response.status_code == 409
-    assert response.json()["changes"] == {"version": ["1", "2"]}
+    assert response.json()["changes"] == {"version": ["1", "2"], "title": ["Eight H100", "Other"]}
+
+
+def test_a_step_that_a_colleague_took_is_told_with_what_it_did():
+    s = b.shop()
+    rfq = b.rfq(s, publish=False)
+    client = APIClient()
+    client.force_authenticate(s.procurement)
+    address = f"{ROOT}/rfqs/{rfq.pk}/publish/"
+    tag = client.get(f"{ROOT}/rfqs/{rfq.pk}/").headers["ETag"]
+    assert client.post(address, {}, format="json").status_code == 200
+    response = client.post(address, {}, format="json", headers={"If-Match": tag})
+    assert (response.status_code, response.json()["code"]) == (409, "stale")
+    assert response.json()["changes"]["status"] == ["draft", "open"]
+    assert client.post(address, {}, format="json").json()["code"] == "invalid_transition"
