@@ -174,7 +174,7 @@ class StatementSerializer(serializers.ModelSerializer[ConflictStatement]):
 
     class Meta:
         model = ConflictStatement
-        fields = ["person", "has_conflict", "text", "at"]
+        fields = ["person", "has_conflict", "vendor", "text", "at"]
 
 
 class ConcessionSerializer(serializers.ModelSerializer[Concession]):

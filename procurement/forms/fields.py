@@ -115,6 +115,10 @@ class ConflictForm(forms.Form):
         label=_("I have an interest in one of the vendors"), required=False,
         help_text=_("Left open, you state that you have none: no share, post, gift or family tie."),
     )  # fmt: skip
+    vendor_id = forms.IntegerField(
+        label=_("With which vendor"), required=False,
+        help_text=_("Named, it holds on other RFQs too in which this vendor quotes."),
+    )  # fmt: skip
     text = text(_("What it is"), required=False, rows=2)
 
 

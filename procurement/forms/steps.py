@@ -120,6 +120,14 @@ def _payment(form: forms.Form, invoice: Invoice) -> None:
     ) % {"base": base, "currency": invoice.currency}
 
 
+def _conflict(form: forms.Form, rfq: Rfq) -> None:
+    """Invited vendors to choose from."""
+    rows = rfq.invitations.select_related("vendor").order_by("vendor__name")
+    form.fields["vendor_id"].widget = forms.Select(
+        choices=[("", "–"), *((row.vendor_id, row.vendor.name) for row in rows)]
+    )
+
+
 def _concession(form: forms.Form, rfq: Rfq) -> None:
     """Vendors with a standing quote to choose from; the last round and today to start with."""
     rows = rfq.quotes.filter(status=QuoteStatus.SUBMITTED).select_related("vendor")
@@ -163,7 +171,7 @@ STEPS: tuple[Step, ...] = (
          _("Exchange rates are frozen. Sealed bids open once enough different people have done this."), tone="primary"),
     Step("rfq", "state-conflict", "state_conflict", "rfq_id", conflicts.state_conflict,
          _("State conflicts of interest"), _("It is kept with the award and read by the auditor."),
-         fields.ConflictForm),
+         fields.ConflictForm, prepare=_conflict),
     Step("rfq", "record-concession", "record_concession", "rfq_id", negotiation.record_concession,
          _("Note a concession"), _("The quote itself changes by a new version of it only."), fields.ConcessionForm,
          prepare=_concession),

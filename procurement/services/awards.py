@@ -205,7 +205,7 @@ def approve_award(
     """
     award = _take_award(award_id, action="approve_award", by=by, version=version)
     rfq = award.rfq
-    require_no_conflict(rfq, acting=by, others=[award.proposed_by])
+    require_no_conflict(rfq, acting=by, others=[award.proposed_by], relied_on=[award.proposed_by])
     chosen = list(
         award.lines.select_related("quote_line__quote__vendor", "quote_line__quote__warranty")
     )

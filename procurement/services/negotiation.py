@@ -16,6 +16,7 @@ from core.money import minor_digits
 from core.organisation import local_day, today
 from procurement.models import Concession, Rfq
 from procurement.models.negotiation import MOST_ROUNDS, Subject
+from procurement.services.conflicts import refuse_conflict
 from procurement.services.moves import take, touch
 from procurement.services.quote_lines import exact
 from procurement.states import QuoteStatus
@@ -42,6 +43,7 @@ def record_concession(
     opened, or decided) or InputError.
     """
     rfq = take(Rfq.objects.all(), rfq_id, action="record_concession", by=by, version=version)
+    refuse_conflict(rfq, acting=by)
     quote = rfq.quotes.filter(vendor=vendor_id, status=QuoteStatus.SUBMITTED).first()
     if quote is None:
         raise InputError(

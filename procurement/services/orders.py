@@ -38,6 +38,7 @@ from procurement.selectors.awarded import amendment_rows, awarded_lines, order_r
 from procurement.selectors.milestones import milestone_states, unfinished
 from procurement.selectors.progress import invoice_ids, invoice_source, line_progress, open_invoices
 from procurement.services.agreement import hold_to_approval
+from procurement.services.conflicts import refuse_conflict
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.order_documents import request_document
 from procurement.services.quote_lines import exact
@@ -162,6 +163,12 @@ def agree_over(
     Raises NotPermitted, InvalidTransition (it is within what was approved), InputError or AboveApproved.
     """
     order: PurchaseOrder = take(rows(), order_id, action="agree_over", by=by, version=version)
+    award = order.award
+    refuse_conflict(
+        award.rfq,
+        acting=by,
+        relied_on=[person for person in (award.proposed_by, award.decided_by) if person],
+    )
     found = order_rows(order)
     if not any(row.is_beyond for row in found):
         raise InvalidTransition(msg("The order is within what was approved"))
@@ -340,6 +347,7 @@ def approve_amendment(*, revision_id: int, by: User, over_reason: str = "") -> P
     """
     revision = _take_revision(revision_id, action="approve_amendment", by=by)
     order = revision.order
+    refuse_conflict(order.award.rfq, acting=by, relied_on=[revision.proposed_by])
     hold_to_approval(amendment_rows(revision), over_reason=over_reason, by=by)
     lines = list(order.lines.all())
     before = request_shares(lines, order.totals(lines))
@@ -392,6 +400,7 @@ def approve_amendment(*, revision_id: int, by: User, over_reason: str = "") -> P
 def reject_amendment(*, revision_id: int, reason: str, by: User) -> PurchaseOrder:
     """Decide against an amendment; the order stays as it is."""
     revision = _take_revision(revision_id, action="reject_amendment", by=by)
+    refuse_conflict(revision.order.award.rfq, acting=by)
     text = need_reason(reason)
     revision.decided_by, revision.decided_at = by, timezone.now()
     revision.decision_reason = text

@@ -31,6 +31,7 @@ from procurement.models import (
     WarrantyTerms,
 )
 from procurement.models.quotes import ServiceLevel, Warrantor
+from procurement.services.conflicts import refuse_conflict
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.quote_lines import (
     CHUNK,
@@ -299,6 +300,7 @@ def disqualify_quote(*, quote_id: int, reason: str, by: User, version: int | Non
         Quote.objects.select_related("rfq", "vendor"), quote_id, action="disqualify", by=by,
         version=version,
     )  # fmt: skip
+    refuse_conflict(rfq, acting=by)
     text = need_reason(reason)
     if rfq.status != RfqStatus.OPENED:
         raise InvalidTransition(msg("Quotes are disqualified after the opening, before the award"))

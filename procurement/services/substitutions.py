@@ -10,6 +10,7 @@ from core.messages import msg
 from core.models import User
 from procurement.models import OrderLine, PurchaseOrder, Substitution
 from procurement.serials import fold
+from procurement.services.conflicts import refuse_conflict
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.states import SubstitutionStatus
 
@@ -84,6 +85,7 @@ def consent_to_substitution(
 ) -> Substitution:
     """Agree that the other part is received for the line, at the price ordered."""
     row = _take(substitution_id, action="consent", by=by, version=version)
+    refuse_conflict(row.order_line.order.award.rfq, acting=by)
     row.decided_by = by
     row.save(update_fields=["decided_by"])
     move(row, SubstitutionStatus.CONSENTED, by=by, action="substitution.consented")
@@ -97,6 +99,7 @@ def refuse_substitution(
 ) -> Substitution:
     """Say no: the part that was ordered is owed."""
     row = _take(substitution_id, action="refuse", by=by, version=version)
+    refuse_conflict(row.order_line.order.award.rfq, acting=by)
     row.decided_by, row.decision_reason = by, need_reason(reason)
     row.save(update_fields=["decided_by", "decision_reason"])
     move(row, SubstitutionStatus.REFUSED, by=by, action="substitution.refused", reason=reason)

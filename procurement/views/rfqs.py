@@ -180,7 +180,7 @@ def _detail(
         "orders": rfq.awards.none() if award is None else award.orders.select_related("vendor"),
         "documents": award_letters(award) if award is not None and may_read else [],
         "rounds": rounds(rfq) if may_read else [],
-        "statements": rfq.statements.select_related("person"),
+        "statements": rfq.statements.select_related("person", "vendor"),
         "statements_needed": PurchasingPolicy.current().conflict_statements,
         "openings": rfq.openings.select_related("person"),
         "openers": PurchasingPolicy.current().openers if rfq.sealed else 1,
