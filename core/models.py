@@ -380,6 +380,41 @@ class Notice(models.Model):
         return f"{self.event} → {self.recipient_id}"
 
 
+class OutsideMail(models.Model):
+    """A mail to somebody who has no account here, kept as it is sent. One for each matter and recipient."""
+
+    event = models.CharField(max_length=80)  # noun.past
+    object_type = models.CharField(max_length=60)
+    object_id = models.CharField(max_length=40)
+    recipient = models.CharField(max_length=60)  # who it is for, whatever the address: "vendor:7"
+    address = models.EmailField()
+    reply_to = models.EmailField(blank=True)
+    subject = models.CharField(max_length=200)
+    body = models.TextField()
+    attachment = models.ForeignKey(
+        "StoredFile", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    mail_at = models.DateTimeField(default=timezone.now)  # not before
+    mailed_at = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    last_error = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        verbose_name = _("mail to the outside")
+        verbose_name_plural = _("mails to the outside")
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["event", "object_type", "object_id", "recipient"], name="outside_mail_once"
+            )
+        ]
+        indexes = [models.Index(fields=["mailed_at", "mail_at"], name="outside_mail_outbox")]
+
+    def __str__(self) -> str:
+        return f"{self.event} → {self.recipient}"
+
+
 class StoredFile(models.Model):
     """A file someone uploaded or the product made. Private; reached only through its owner's page."""
 

@@ -30,6 +30,7 @@ def name_own_actions() -> None:
             "asset.written_off": _("Written off"),
             "award.approved": _("Award approved"),
             "award.document_made": _("Award's document made"),
+            "award.letters_sent": _("Letters to vendors sent"),
             "award.proposed": _("Award proposed"),
             "award.rejected": _("Award rejected"),
             "award.withdrawn": _("Award withdrawn"),

@@ -186,6 +186,8 @@ AWARD_RULES: tuple[Rule, ...] = (
          "a draft order for each vendor; of an award to none no order, the requests are free for another RFQ"),
     Rule("reject_award", (W.PROPOSED,), (W.REJECTED,), (A.APPROVER,), "the same people; a reason"),
     Rule("withdraw_award", (W.PROPOSED,), (W.WITHDRAWN,), (A.BUYER,), "a reason"),
+    Rule("send_letters", (W.APPROVED,), (), (A.BUYER,), "letters made; a contact of the vendor with an address",
+         "each vendor that was not chosen is written to once"),
 )  # fmt: skip
 
 ORDER_RULES: tuple[Rule, ...] = (

@@ -54,6 +54,7 @@ from procurement.selectors.award_facts import award_facts
 from procurement.selectors.awarded import order_old_rates, order_rows
 from procurement.selectors.delivery_risk import order_risk
 from procurement.selectors.draw_downs import commitments
+from procurement.selectors.letters import Sending, sendings
 from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.selectors.vendor_scores import vendor_scores
@@ -310,12 +311,30 @@ class AwardDocumentSerializer(serializers.ModelSerializer[AwardDocument]):
         fields = ["id", "kind", "language", "vendor", "sha256"]
 
 
+class LetterSerializer(serializers.Serializer[Any]):
+    """A letter to a vendor that was not chosen; sent is put into the outbox, mailed is taken by the mail server."""
+
+    document = serializers.IntegerField(source="document.pk")
+    vendor = serializers.IntegerField(source="vendor.pk")
+    language = serializers.CharField(source="document.language")
+    address = serializers.SerializerMethodField(help_text="Empty: no contact of the vendor has one")
+    sent_at = serializers.DateTimeField(source="mail.created_at", default=None)
+    mailed_at = serializers.DateTimeField(source="mail.mailed_at", default=None)
+
+    @extend_schema_field(str)
+    def get_address(self, row: Sending) -> str:
+        return row.mail.address if row.mail else row.address
+
+
 class AwardSerializer(serializers.ModelSerializer[Award]):
     proposed_by = Named()
     decided_by = Named()
     lines = AwardLineSerializer(many=True, read_only=True)
     orders = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
     documents = AwardDocumentSerializer(many=True, read_only=True)
+    letters = serializers.SerializerMethodField(
+        help_text="Letters to vendors that were not chosen and how far they are; with one award only, null in lists"
+    )
     facts = serializers.SerializerMethodField(
         help_text="What is decided on, against what was approved; with one award only, null in lists"
     )
@@ -324,12 +343,19 @@ class AwardSerializer(serializers.ModelSerializer[Award]):
         model = Award
         fields = [
             *HEAD, "rfq", "reason", "to_none", "proposed_by", "decided_by", "decided_at", "decision_reason",
-            "lines", "orders", "record_hash", "documents", "facts",
+            "lines", "orders", "record_hash", "documents", "letters", "facts",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_facts(self, award: Award) -> dict[str, Any] | None:
         return award_facts(award).to_json() if self.parent is None else None
+
+    @extend_schema_field(LetterSerializer(many=True, allow_null=True))
+    def get_letters(self, award: Award) -> list[dict[str, Any]] | None:
+        if self.parent is not None:
+            return None
+        shown: list[dict[str, Any]] = LetterSerializer(sendings(award), many=True).data
+        return shown
 
 
 # --- orders to invoices --------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from procurement.serials import UnitEntry
 from procurement.services import (
     acceptance,
     assets,
+    award_documents,
     awards,
     burn_in,
     conflicts,
@@ -191,6 +192,8 @@ STEPS: tuple[Step, ...] = (
          tone="danger"),
     Step("award", "withdraw", "withdraw_award", "award_id", awards.withdraw_award, _("Withdraw the award"),
          form=REASON, tone="danger"),
+    Step("award", "send-letters", "send_letters", "award_id", award_documents.send_letters, _("Send the letters"),
+         _("Each vendor that was not chosen is written to once, in its language, at a contact's address.")),
     # order
     Step("order", "issue", "issue", "order_id", orders.issue_order, pgettext_lazy("order", "Issue"),
          _("The order gets its number and binds; its amount is committed against the budget."), tone="primary"),

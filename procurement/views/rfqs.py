@@ -30,6 +30,7 @@ from procurement.selectors.comparable import comparables
 from procurement.selectors.comparison import COMPARED, Comparison, compare
 from procurement.selectors.compliances import compliances
 from procurement.selectors.delivery_risk import quote_risks
+from procurement.selectors.letters import sendings
 from procurement.selectors.levers import Lever, levers, rounds
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.vendor_scores import vendor_scores
@@ -150,7 +151,12 @@ def _detail(
     )
     may_record = policies.can(request.user, "record_quote", rfq)
     facts = award_facts(award) if award is not None and may_read else None
-    award_steps = buttons(request.user, "award", award) if award and may_read else []
+    letters = {row.document.pk: row for row in sendings(award)} if award and may_read else {}
+    award_steps = [
+        row
+        for row in (buttons(request.user, "award", award) if award and may_read else [])
+        if row["step"].action != "send-letters" or any(one.can_go for one in letters.values())
+    ]
     context: dict[str, Any] = {
         "rfq": rfq,
         "lines": rfq.lines.select_related("request__team"),
@@ -178,7 +184,10 @@ def _detail(
             award_steps, facts is not None and facts.is_beyond, "procurement/_award.html"
         ),
         "orders": rfq.awards.none() if award is None else award.orders.select_related("vendor"),
-        "documents": award_letters(award) if award is not None and may_read else [],
+        "documents": [
+            (document, text, letters.get(document.pk))
+            for document, text in (award_letters(award) if award is not None and may_read else [])
+        ],
         "rounds": rounds(rfq) if may_read else [],
         "statements": rfq.statements.select_related("person", "vendor"),
         "statements_needed": PurchasingPolicy.current().conflict_statements,

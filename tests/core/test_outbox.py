@@ -94,3 +94,28 @@ def test_the_digest_speaks_the_reader_s_language(make_user, team):
         tell(user, team, n)
     outbox.send_due()
     assert "事项" in mail.outbox[0].subject
+
+
+def test_a_mail_to_the_outside_goes_once_and_survives_a_server_that_is_down(team, settings):
+    def send(address="a@vendor.example"):
+        return outbox.post(
+            "letter.sent", on=team, recipient="vendor:1", address=address, subject="A\nletter",
+            body="Words", reply_to="buyer@example.com",
+        )  # fmt: skip
+
+    assert send()
+    assert not send("b@vendor.example")
+    working = settings.EMAIL_BACKEND
+    settings.EMAIL_BACKEND = f"{__name__}.DownBackend"
+    assert outbox.send_due() == 0
+    row = outbox.posted("letter.sent", on=team)["vendor:1"]
+    assert "down" in row.last_error
+    settings.EMAIL_BACKEND = working
+    assert outbox.send_due() == 0, "the retry waits"
+    with time_machine.travel(row.mail_at + timedelta(seconds=1), tick=False):
+        assert outbox.send_due() == 1
+        assert outbox.send_due() == 0
+    (sent,) = mail.outbox
+    assert (sent.to, sent.subject, sent.reply_to) == (
+        ["a@vendor.example"], "A letter", ["buyer@example.com"],
+    )  # fmt: skip

@@ -8,13 +8,14 @@ from django.urls import reverse
 from pypdf import PdfReader
 from rest_framework.test import APIClient
 
-from core.errors import NotPermitted
-from core.models import AuditEntry, Organisation
+from core.errors import InvalidTransition, NotPermitted
+from core.models import AuditEntry, Notice, Organisation, OutsideMail
+from core.outbox import send_due
 from procurement import award_documents
-from procurement.models import Award, AwardDocument, ConflictStatement, Quote, Vendor
+from procurement.models import Award, AwardDocument, ConflictStatement, Quote, Vendor, VendorContact
 from procurement.selectors.award_record import record_hash
-from procurement.services import awards, quotes
-from procurement.services.award_documents import attach_document
+from procurement.services import awards, quotes, rfqs
+from procurement.services.award_documents import attach_document, send_letters
 from procurement.services.conflicts import StatementMissing, state_conflict
 from procurement.services.policy import set_purchasing_policy
 from tests.procurement import builders as b
@@ -222,3 +223,116 @@ def test_the_list_of_awards_keeps_its_number_of_queries(s, django_assert_max_num
     api.force_authenticate(s.procurement)
     with django_assert_max_num_queries(20):
         assert api.get("/api/v1/procurement/awards/").json()["count"] == 1
+
+
+def made(award):
+    """Every document of the award is drawn."""
+    for row in award.documents.select_related("award__rfq"):
+        attach_document(
+            document_id=row.pk,
+            content=award_documents.render_document(row),
+            name=award_documents.document_name(row),
+        )
+    Notice.objects.update(mail_at=None)  # what people are told is not looked at here
+    return award
+
+
+def reached(vendor, address, language="en"):
+    VendorContact.objects.create(vendor=vendor, name="Switchboard")
+    VendorContact.objects.create(vendor=vendor, name="Sales", email=address)
+    Vendor.objects.filter(pk=vendor.pk).update(language=language)
+
+
+def test_letters_are_mailed_once_in_the_vendors_language_and_tell_of_no_other(s, mailoutbox):
+    reached(s.rival, "sales@northwind.example", "zh-hans")
+    award = made(b.awarded(s))
+    send_letters(award_id=award.pk, by=s.procurement)
+    assert mailoutbox == []  # after the commit, by the outbox
+    assert send_due() == 1
+    assert send_due() == 0
+    (mail,) = mailoutbox
+    assert (mail.to, mail.reply_to) == (["sales@northwind.example"], [s.procurement.email])
+    assert "敬" in mail.body or "此致" in mail.body
+    name, content, kind = mail.attachments[0]
+    assert (name.startswith("regret-"), kind) == (True, "application/pdf")
+    assert not PdfReader(io.BytesIO(content)).attachments
+    for text in (mail.subject, mail.body, words(content)):
+        for secret in ("Hengda", "250,000", "2,260,000", "36,000", "250000"):
+            assert secret not in text
+    with pytest.raises(InvalidTransition, match="Every letter of this award was sent"):
+        send_letters(award_id=award.pk, by=s.procurement)
+    entry = AuditEntry.objects.get(action="award.letters_sent")
+    assert (entry.actor, entry.data["vendors"]) == (s.procurement, ["Northwind Systems"])
+    assert "northwind.example" not in str(entry.data)
+
+
+def test_a_vendor_without_an_address_is_named_and_sent_once_it_has_one(s, mailoutbox):
+    award = b.awarded(s)
+    VendorContact.objects.all().delete()
+    with pytest.raises(InvalidTransition, match="still being made: Northwind Systems"):
+        send_letters(award_id=award.pk, by=s.procurement)
+    made(award)
+    with pytest.raises(InvalidTransition, match="e-mail address: Northwind Systems"):
+        send_letters(award_id=award.pk, by=s.procurement)
+    reached(s.rival, "sales@northwind.example")
+    send_letters(award_id=award.pk, by=s.procurement)
+    VendorContact.objects.filter(email="sales@northwind.example").update(
+        email="new@northwind.example"
+    )
+    assert send_due() == 1
+    assert mailoutbox[0].to == ["sales@northwind.example"]
+
+
+def test_with_one_vendor_without_an_address_the_others_are_written_to(s, mailoutbox):
+    third = b.vendor(s, "Third Systems", "CNY")
+    VendorContact.objects.all().delete()
+    reached(third, "sales@third.example")
+    rfq = b.rfq(s, vendor_ids=[s.vendor.pk, s.rival.pk, third.pk])
+    for vendor in (s.vendor, s.rival, third):
+        b.quote(s, rfq, vendor)
+    rfqs.close_rfq(rfq_id=rfq.pk, by=s.procurement, reason="in")
+    award = awards.propose_award(
+        rfq_id=rfq.pk,
+        quote_id=rfq.quotes.get(vendor=s.vendor).pk,
+        reason=b.REASON,
+        by=s.procurement,
+    )
+    award = made(awards.approve_award(award_id=award.pk, by=s.cto))
+    send_letters(award_id=award.pk, by=s.procurement)
+    entry = AuditEntry.objects.get(action="award.letters_sent")
+    assert entry.data["without_address"] == ["Northwind Systems"]
+    assert send_due() == 1
+    assert mailoutbox[0].to == ["sales@third.example"]
+
+
+def test_letters_are_sent_by_page_and_api_by_procurement_alone(s, client, mailoutbox):
+    reached(s.rival, "sales@northwind.example")
+    award = made(b.awarded(s))
+    page = award.rfq.get_absolute_url()
+    step = reverse("procurement-step", args=["award", award.pk, "send-letters"])
+    address = f"/api/v1/procurement/awards/{award.pk}/"
+    api = APIClient()
+    for person in (s.cto, s.finance, s.auditor, s.operations, s.requester, s.outsider, s.admin):
+        client.force_login(person)
+        api.force_authenticate(person)
+        assert client.post(step).status_code in (403, 404), person
+        refused = api.post(f"{address}send-letters/", {}, format="json")
+        assert refused.status_code in (403, 404), person
+        assert step not in client.get(page).text
+    assert not OutsideMail.objects.exists()
+    client.force_login(s.procurement)
+    api.force_authenticate(s.procurement)
+    shown = client.get(page).text
+    assert step in shown
+    assert "Not sent yet" in shown
+    assert client.post(step).status_code == 302
+    shown = client.get(page).text
+    assert "On its way to sales@northwind.example" in shown
+    assert step not in shown
+    (told,) = api.get(address).json()["letters"]
+    assert (told["vendor"], told["mailed_at"]) == (s.rival.pk, None)
+    assert told["sent_at"]
+    assert api.post(f"{address}send-letters/", {}, format="json").status_code == 409
+    assert send_due() == 1
+    assert "Mailed to sales@northwind.example" in client.get(page).text
+    assert api.get("/api/v1/procurement/awards/").json()["results"][0]["letters"] is None
