@@ -8,6 +8,7 @@ the constraint that stands in the way, and each full pool with what more room in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -354,7 +355,7 @@ def _shortfalls(
         month = int(np.argmax(short > 1e-4))
         if not names:
             reason = msg(
-                "No pool may take %(workload)s: each is excluded by a rule", workload=work.name
+                "No pool may take %(workload)s. %(why)s", workload=work.name, why=_why(work, pools)
             )
         else:
             reason = msg(
@@ -366,6 +367,21 @@ def _shortfalls(
             )
         rows.append(Shortfall(work.name, tuple(round(float(c), 6) for c in short), reason))
     return tuple(rows)
+
+
+def _why(work: Workload, pools: Sequence[Pool]) -> Message:
+    """Why no pool may take `work`: of pools with its cards if there are any, most frequent reason first."""
+    there = [
+        p for p in pools if not work.accelerators or p.accelerator in work.accelerators
+    ] or pools
+    reasons = [reason for pool in there if (reason := exclusion(work, pool)) is not None]
+    count = Counter(map(str, reasons))
+    by_text = {str(reason): reason for reason in reasons}
+    told = sorted(by_text, key=lambda text: (-count[text], text))
+    first, *others = (by_text[text] for text in told[:3])
+    for other in others:
+        first = msg("%(first)s; %(other)s", first=first, other=other)
+    return first
 
 
 def _binding(

@@ -16,6 +16,7 @@ from planning.economics import placement as engine
 from planning.economics.placement import Placement, Workload
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_MONTH, Offer, PaymentMode
+from planning.models.plans import PaymentChoice
 from planning.models.requests import CapacityRequest, Residence
 from planning.places import country_of_zone
 from planning.selectors.portfolio import DAYS, Wanted, portfolio
@@ -140,7 +141,13 @@ def _cheapest(market: Snapshot, offers: Sequence[Offer], currency: str) -> engin
             / 24.0,
             1.0,
         )
-    name = " · ".join((*offer.place[:2], accelerator_label(offer.accelerator), str(offer.mode)))
+    name = " · ".join(
+        (
+            *offer.place[:2],
+            accelerator_label(offer.accelerator),
+            str(PaymentChoice(str(offer.mode)).label),
+        )
+    )
     where = country_of(offer.region) or ""
     if offer.commitment_months:
         term = hourly * (MONTHS * HOURS_PER_MONTH)

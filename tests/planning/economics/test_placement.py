@@ -100,7 +100,14 @@ def test_what_has_no_place_is_reported_with_what_stands_in_the_way():
     assert "8.0 card-months" in str(found.binding[0].message)
     homeless = Workload("asic", Kind.ELASTIC, (1, 1, 1), accelerators=frozenset({"tpu"}))
     (short,) = placement.place([homeless], pools()).shortfalls
-    assert "excluded by a rule" in str(short.reason)
+    assert str(short.reason).startswith("No pool may take asic. It does not run on ")
+    kept = Workload("kept", Kind.ELASTIC, (1, 1, 1), may_leave=False)
+    clouds = [pool for pool in pools() if pool.mode is not PaymentMode.OWNED]
+    (short,) = placement.place([kept], clouds).shortfalls
+    assert str(short.reason) == (
+        "No pool may take kept. Its data may not leave the organisation: "
+        "public cloud is out, whatever it costs"
+    )
 
 
 def test_an_online_service_stays_whole_and_off_spot():
