@@ -11,7 +11,12 @@ from dataclasses import dataclass, replace
 
 from core.errors import InputError
 from core.messages import Message, msg
-from planning.estimators.types import Architecture, LatentAttention, MixtureOfExperts
+from planning.estimators.types import (
+    Architecture,
+    AttentionShape,
+    LatentAttention,
+    MixtureOfExperts,
+)
 
 COUNT_TOLERANCE = 0.02  # computed and published parameter counts agree within this
 
@@ -27,6 +32,7 @@ class ParameterCount:
     experts: float  # routed experts of all layers
     experts_active: float  # routed experts that one token visits
     norms: float
+    looked_up: float  # of the input tables, what no matrix product reads
 
     @property
     def total(self) -> float:
@@ -66,15 +72,50 @@ def shared_width(moe: MixtureOfExperts) -> int:
     return moe.shared_ffn or moe.shared_experts * moe.expert_ffn
 
 
-def attention_parameters(architecture: Architecture) -> float:
-    """Weights of one softmax-attention layer: projections in and out."""
+@dataclass(frozen=True, slots=True)
+class AttentionGroup:
+    """Attention layers of one shape."""
+
+    layers: int
+    shape: AttentionShape
+    window: int | None  # tokens; None: all are seen
+    cached: int  # layers that keep a cache of their own
+
+
+def full_attention(architecture: Architecture) -> AttentionShape:
+    """Heads of the layers that see everything, and of all layers where no other shape is given."""
+    a = architecture
+    return AttentionShape(
+        a.heads, a.kv_heads, a.head_dim, a.value_dim or a.head_dim, a.values_are_keys
+    )
+
+
+def attention_groups(architecture: Architecture) -> tuple[AttentionGroup, AttentionGroup]:
+    """Layers that see everything, and windowed layers; either may be none."""
+    a = architecture
+    full, layers = full_attention(a), attention_layers(a)
+    sliding = min(a.sliding_layers, layers) if a.sliding_window is not None else 0
+    windowed = a.windowed or full
+    shared = min(a.kv_shared_windowed, sliding)
+    return (
+        AttentionGroup(
+            layers - sliding, full, None, layers - sliding - (a.kv_shared_layers - shared)
+        ),
+        AttentionGroup(sliding, windowed, a.sliding_window, sliding - shared),
+    )
+
+
+def attention_parameters(architecture: Architecture, shape: AttentionShape | None = None) -> float:
+    """Weights of one softmax-attention layer, by default one that sees everything: projections in and out."""
     h, mla = architecture.hidden, architecture.mla
     if mla is not None:
         return _latent_attention_parameters(architecture, mla)
-    query = architecture.heads * architecture.head_dim
-    kv = architecture.kv_heads * architecture.head_dim
+    at = shape or full_attention(architecture)
+    value_dim = at.value_dim or at.head_dim
+    query, out = at.heads * at.head_dim, at.heads * value_dim
+    kv = at.kv_heads * (at.head_dim + (0 if at.values_are_keys else value_dim))
     gate = h * query if architecture.attention_gate else 0
-    return float(h * query + 2 * h * kv + query * h + gate)
+    return float(h * query + h * kv + out * h + gate)
 
 
 def _latent_attention_parameters(architecture: Architecture, mla: LatentAttention) -> float:
@@ -86,8 +127,18 @@ def _latent_attention_parameters(architecture: Architecture, mla: LatentAttentio
     return float(query + down + up + a * mla.v_dim * h)
 
 
-def _mlp_parameters(architecture: Architecture, width: int) -> float:
-    return float((3 if architecture.gated else 2) * architecture.hidden * width)
+def _mlp_parameters(architecture: Architecture, width: int, hidden: int | None = None) -> float:
+    return float((3 if architecture.gated else 2) * (hidden or architecture.hidden) * width)
+
+
+def _table_parameters(architecture: Architecture) -> tuple[float, float]:
+    """(input tables with their projections, what of them is looked up alone)."""
+    a = architecture
+    table = float(a.vocab * (a.embedding_dim or a.hidden))
+    further = float(a.vocab * a.per_layer_embedding * a.layers)
+    looked_up = further + (0.0 if a.tied_embeddings else table)
+    projections = 2.0 * a.embedding_dim * a.hidden if a.embedding_dim else 0.0
+    return table + further + projections + float(a.position_embeddings * a.hidden), looked_up
 
 
 def count_parameters(architecture: Architecture) -> ParameterCount:
@@ -97,24 +148,32 @@ def count_parameters(architecture: Architecture) -> ParameterCount:
     dense = mlp_layers(architecture) - sparse
     mixer = attention_parameters(architecture)
     state = architecture.state_space.params if architecture.state_space else mixer
-    attention = attention_layers(architecture) * mixer + architecture.linear_layers * state
+    attention = architecture.linear_layers * state + sum(
+        group.layers * attention_parameters(architecture, group.shape)
+        for group in attention_groups(architecture)
+    )
     attention += architecture.cross_attention_layers * mixer
     mlp = dense * _mlp_parameters(architecture, architecture.ffn)
+    # every layer gates and projects its own part of the further table, and one matrix gives the parts of all
+    mlp += 3.0 * architecture.layers * h * architecture.per_layer_embedding
     experts = visited = 0.0
     if architecture.moe is not None:
         moe = architecture.moe
-        expert = _mlp_parameters(architecture, moe.expert_ffn)
+        expert = _mlp_parameters(architecture, moe.expert_ffn, moe.latent)
         experts = sparse * moe.experts * expert
         visited = sparse * moe.top_k * expert
         mlp += sparse * (h * moe.experts + _mlp_parameters(architecture, shared_width(moe)))
+        mlp += sparse * 2.0 * h * moe.latent  # down to the experts' width, and up again
+    tables, looked_up = _table_parameters(architecture)
     return ParameterCount(
-        embedding=float((architecture.vocab + architecture.position_embeddings) * h),
+        embedding=tables,
         head=0.0 if architecture.tied_embeddings else float(architecture.vocab * h),
         attention=attention,
         dense_mlp=mlp,
         experts=experts,
         experts_active=visited,
         norms=float((2 * architecture.layers + 1) * h),
+        looked_up=looked_up,
     )
 
 
@@ -134,8 +193,7 @@ def active_parameters(architecture: Architecture) -> float:
 def matmul_parameters(architecture: Architecture) -> float:
     """Active parameters that enter a matrix product for each token: the input table is only looked up. [parameters]"""
     count = count_parameters(architecture)
-    lookup = 0.0 if architecture.tied_embeddings else count.embedding
-    return active_parameters(architecture) * (1 - lookup / count.active)
+    return active_parameters(architecture) * (1 - count.looked_up / count.active)
 
 
 def kv_elements_per_token(architecture: Architecture, *, context: float | None = None) -> float:
@@ -144,19 +202,26 @@ def kv_elements_per_token(architecture: Architecture, *, context: float | None =
     With `context`, the mean per token of a cache at that context, in which windowed layers have stopped growing.
     MLA keeps one latent and the rotary part per layer whatever the number of heads.
     """
-    per_layer = kv_elements_per_layer(architecture)
-    layers = attention_layers(architecture)
-    window, sliding = architecture.sliding_window, architecture.sliding_layers
-    if context is None or window is None or not sliding or context <= window:
-        return layers * per_layer
-    return (layers - sliding + sliding * window / context) * per_layer
+    return sum(
+        cached * (1.0 if context is None or window is None else min(1.0, window / context))
+        for cached, window in kv_groups(architecture)
+    )
 
 
-def kv_elements_per_layer(architecture: Architecture) -> float:
+def kv_groups(architecture: Architecture) -> tuple[tuple[float, int | None], ...]:
+    """(elements of one token over the layers that keep a cache, window) of full and of windowed layers."""
+    return tuple(
+        (group.cached * kv_elements_per_layer(architecture, group.shape), group.window)
+        for group in attention_groups(architecture)
+    )
+
+
+def kv_elements_per_layer(architecture: Architecture, shape: AttentionShape | None = None) -> float:
     """Cache elements of one token in one attention layer. [elements/token]"""
     if architecture.mla is not None:
         return float(architecture.mla.kv_latent + architecture.mla.rope_dim)
-    return 2.0 * architecture.kv_heads * architecture.head_dim
+    at = shape or full_attention(architecture)
+    return float(at.kv_heads * (at.head_dim + (at.value_dim or at.head_dim)))
 
 
 def kv_elements(architecture: Architecture, context: float) -> float:
@@ -180,56 +245,95 @@ def flops_per_token(
 
 def attention_flops_per_token(architecture: Architecture, context: float) -> float:
     """FLOPs of the scores and the weighted values of one token over `context` tokens. [FLOP]"""
-    layers, window = attention_layers(architecture), architecture.sliding_window
-    sliding = architecture.sliding_layers if window is not None else 0
-    seen = (layers - sliding) * context + sliding * min(context, window or context)
-    if architecture.mla is not None:
-        mla = architecture.mla
-        width = (mla.nope_dim + mla.rope_dim + mla.v_dim) * architecture.heads
-        return 2.0 * seen * width
-    return 4.0 * seen * architecture.heads * architecture.head_dim
+    return sum(
+        2.0
+        * group.layers
+        * (context if group.window is None else min(context, group.window))
+        * attention_width(architecture, group.shape)
+        for group in attention_groups(architecture)
+    )
+
+
+def attention_width(architecture: Architecture, shape: AttentionShape) -> float:
+    """Products per token and token seen in one layer: queries with keys, and weights with values."""
+    mla = architecture.mla
+    if mla is not None:
+        return float((mla.nope_dim + mla.rope_dim + mla.v_dim) * architecture.heads)
+    return float(shape.heads * (shape.head_dim + (shape.value_dim or shape.head_dim)))
 
 
 def validate(architecture: Architecture) -> Architecture:
     """The same architecture, or :class:`InputError` naming the first field that cannot be."""
     a = architecture
-    sizes = {"layers": a.layers, "hidden": a.hidden, "heads": a.heads, "kv_heads": a.kv_heads}
-    sizes |= {"head_dim": a.head_dim, "vocab": a.vocab}
-    for field, value in sizes.items():
+    for field, limit in LARGEST.items():
+        value = getattr(a, field)
         _positive(field, value)
-        if value > LARGEST[field]:
-            raise _above(field, value, LARGEST[field])
+        if value > limit:
+            raise _above(field, value, limit)
+    for field in _COUNTS:
+        _within(field, getattr(a, field) or 0, 0, MOST)
+    _within_layers(a)
+    if a.moe is not None:
+        _validate_experts(a, a.moe)
     if dense_mlp_layers(a):
         _positive("ffn", a.ffn)
-    if a.heads % a.kv_heads:
-        raise InputError(
-            "kv_heads",
-            msg(
-                "kv_heads is %(value)s; it must divide heads (%(heads)s)",
-                value=a.kv_heads,
-                heads=a.heads,
-            ),
-            value=a.kv_heads,
-            limit=a.heads,
-        )
-    for field, count in {
-        "linear_layers": a.linear_layers,
-        "sliding_layers": a.sliding_layers,
-    }.items():
-        _within(field, count, 0, a.layers)
-    if a.sliding_window is not None:
-        _positive("sliding_window", a.sliding_window)
-    if a.max_context is not None:
-        _positive("max_context", a.max_context)
+    _heads_divide("", full_attention(a))
+    for field in ("sliding_window", "max_context", "value_dim", "embedding_dim"):
+        if getattr(a, field) is not None:
+            _positive(field, getattr(a, field))
+    if a.windowed is not None:
+        for name in ("heads", "kv_heads", "head_dim"):
+            _within(f"windowed.{name}", getattr(a.windowed, name), 1, LARGEST[name])
+        _within("windowed.value_dim", a.windowed.value_dim, 0, LARGEST["head_dim"])
+        _heads_divide("windowed.", a.windowed)
     for field, published in {
         "params_total": a.params_total,
         "params_active": a.params_active,
     }.items():
-        if published is not None and not 0 < published < math.inf:
-            raise _below(field, published, 0)
-    if a.moe is not None:
-        _validate_experts(a, a.moe)
+        if published is not None and not 0 < published <= MOST_PARAMETERS:
+            raise _outside(field, published, 0, MOST_PARAMETERS)
+    if a.mla is not None:
+        for field in LatentAttention.__dataclass_fields__:
+            least = 1 if field in ("kv_latent", "nope_dim", "v_dim") else 0
+            _within(f"mla.{field}", getattr(a.mla, field), least, MOST)
+    if a.state_space is not None:
+        for field in ("params", "state_elements"):
+            amount = getattr(a.state_space, field)
+            if not 0 <= amount <= MOST_PARAMETERS:
+                raise _outside(f"state_space.{field}", amount, 0, MOST_PARAMETERS)
+    count = count_parameters(a).total
+    if count > MOST_PARAMETERS:
+        text = msg(
+            "The shape has %(value)s parameters; at most %(limit)s are estimated",
+            value=f"{count:.3g}",
+            limit=f"{MOST_PARAMETERS:.0e}",
+        )
+        raise InputError("layers", text, value=count, limit=MOST_PARAMETERS)
     return a
+
+
+def _heads_divide(prefix: str, shape: AttentionShape) -> None:
+    if shape.heads % shape.kv_heads:
+        raise InputError(
+            f"{prefix}kv_heads",
+            msg(
+                "kv_heads is %(value)s; it must divide heads (%(heads)s)",
+                value=shape.kv_heads,
+                heads=shape.heads,
+            ),
+            value=shape.kv_heads,
+            limit=shape.heads,
+        )
+
+
+def _within_layers(a: Architecture) -> None:
+    """Kinds of layers are no more than there are layers; a layer may hold attention and a state space side by side."""
+    for field in ("linear_layers", "sliding_layers", "attention_layers", "mlp_layers"):
+        count = getattr(a, field)
+        if count is not None:
+            _within(field, count, 0, a.layers)
+    _within("kv_shared_layers", a.kv_shared_layers, 0, attention_layers(a))
+    _within("kv_shared_windowed", a.kv_shared_windowed, 0, a.kv_shared_layers)
 
 
 def dense_mlp_layers(architecture: Architecture) -> int:
@@ -238,11 +342,12 @@ def dense_mlp_layers(architecture: Architecture) -> int:
 
 
 def _validate_experts(architecture: Architecture, moe: MixtureOfExperts) -> None:
-    _positive("moe.experts", moe.experts)
-    _positive("moe.expert_ffn", moe.expert_ffn)
-    _positive("moe.every", moe.every)
+    for field in ("experts", "expert_ffn", "every"):
+        _within(f"moe.{field}", getattr(moe, field), 1, MOST)
+    for field in ("shared_ffn", "latent"):
+        _within(f"moe.{field}", getattr(moe, field), 0, MOST)
     _within("moe.top_k", moe.top_k, 1, moe.experts)
-    _within("moe.dense_layers", moe.dense_layers, 0, architecture.layers)
+    _within("moe.dense_layers", moe.dense_layers, 0, mlp_layers(architecture))
     _within("moe.shared_experts", moe.shared_experts, 0, 1_000)
 
 
@@ -256,6 +361,12 @@ LARGEST = {
     "layers": 10_000, "hidden": 1_000_000, "heads": 100_000, "kv_heads": 100_000, "head_dim": 100_000,
     "vocab": 100_000_000,
 }  # fmt: skip
+MOST = 1_000_000_000  # of any other whole number of a shape
+MOST_PARAMETERS = 1e15
+_COUNTS = (
+    "ffn", "sliding_window", "cross_attention_layers", "position_embeddings", "max_context", "value_dim",
+    "embedding_dim", "per_layer_embedding",
+)  # fmt: skip
 
 
 def _above(field: str, value: float, limit: float) -> InputError:
@@ -280,14 +391,18 @@ def _below(field: str, value: float, limit: float) -> InputError:
 
 def _within(field: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        text = msg(
-            "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
-            field=field,
-            value=value,
-            low=low,
-            high=high,
-        )
-        raise InputError(field, text, value=value, limit=low if value < low else high)
+        raise _outside(field, value, low, high)
+
+
+def _outside(field: str, value: float, low: float, high: float) -> InputError:
+    text = msg(
+        "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
+        field=field,
+        value=value,
+        low=low,
+        high=high,
+    )
+    return InputError(field, text, value=value, limit=low if not value >= low else high)
 
 
 # A typical decoder of today (Llama 3, Qwen 3): gated, 128-wide heads, 8 key/value heads, ffn 3.5 x hidden.

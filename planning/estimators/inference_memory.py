@@ -39,11 +39,18 @@ def kv_split(c: Candidates) -> Floats:
     return np.where(c.shape.latent > 0, 1.0, heads)
 
 
+def windowed_split(c: Candidates) -> Floats:
+    """The same of windowed layers, whose heads may be others."""
+    heads = np.minimum(c.tensor_parallel, c.shape.kv_heads_windowed)
+    return np.where(c.shape.latent > 0, 1.0, heads)
+
+
 def kv_sequence_bytes(c: Candidates, context: Floats) -> Floats:
     """Cache of one sequence at `context` tokens on one accelerator that serves it. [B]"""
     s = c.shape
-    elements = s.kv_full * context + s.kv_windowed * np.minimum(context, s.window)
-    growing = elements * c.kv_element_bytes / kv_split(c) + s.index_bytes * context
+    elements = s.kv_full * context / kv_split(c)
+    elements = elements + s.kv_windowed * np.minimum(context, s.window) / windowed_split(c)
+    growing = elements * c.kv_element_bytes + s.index_bytes * context
     constant = s.state * 2.0 / c.tensor_parallel  # recurrent state stays in 16 bits
     return (growing + constant) * stage_layers(c)
 

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planning.estimators.architecture import (
+    attention_groups,
     attention_layers,
+    attention_width,
     count_parameters,
-    kv_elements_per_layer,
+    kv_groups,
     moe_layers,
     total_parameters,
 )
@@ -55,6 +57,7 @@ class ShapeTable(_Table):
     sparse_layers: Floats
     linear_layers: Floats
     kv_heads: Floats
+    kv_heads_windowed: Floats
     heads: Floats
     kv_full: Floats  # cache elements per token over layers that see everything
     kv_windowed: Floats  # the same over windowed layers, up to the window
@@ -80,14 +83,13 @@ def _shape_row(a: Architecture) -> dict[str, float]:
     count = count_parameters(a)
     scale = total_parameters(a) / count.total
     layers = attention_layers(a)
-    sliding = min(a.sliding_layers, layers) if a.sliding_window is not None else 0
-    per_layer = kv_elements_per_layer(a)
+    full, windowed = attention_groups(a)
+    (kv_full, _all), (kv_windowed, window) = kv_groups(a)
     index = a.mla if a.mla is not None and a.mla.index_topk else None
     if a.mla is not None:  # absorbed form: scores over latent and rope, values over the latent
         width = 2.0 * a.heads * (2 * a.mla.kv_latent + a.mla.rope_dim)
-        expanded = 2.0 * a.heads * (a.mla.nope_dim + a.mla.rope_dim + a.mla.v_dim)
     else:
-        width = expanded = 4.0 * a.heads * a.head_dim
+        width = 2.0 * attention_width(a, full.shape)
     moe = a.moe
     head = float(a.vocab * a.hidden) if a.causal else 0.0
     return {
@@ -105,14 +107,16 @@ def _shape_row(a: Architecture) -> dict[str, float]:
         "sparse_layers": float(moe_layers(a)),
         "linear_layers": float(a.linear_layers),
         "kv_heads": float(a.kv_heads),
+        "kv_heads_windowed": float(windowed.shape.kv_heads),
         "heads": float(a.heads),
-        "kv_full": (layers - sliding) * per_layer,
-        "kv_windowed": sliding * per_layer,
-        "window": float(a.sliding_window) if sliding and a.sliding_window else np.inf,
+        "kv_full": kv_full,
+        "kv_windowed": kv_windowed,
+        "window": float(window) if windowed.layers and window else np.inf,
         "state": a.linear_layers * (a.state_space.state_elements if a.state_space else 0.0),
-        "attention_full": (layers - sliding) * width,
-        "attention_windowed": sliding * width,
-        "attention_prefill": (layers - sliding) * expanded,
+        "attention_full": full.layers * width,
+        "attention_windowed": windowed.layers
+        * (width if a.mla is not None else 2.0 * attention_width(a, windowed.shape)),
+        "attention_prefill": full.layers * 2.0 * attention_width(a, full.shape),
         "picked": float(index.index_topk) if index else np.inf,
         "index_bytes": layers * (index.index_dim + 4.0) if index else 0.0,  # an FP32 scale a key
         "index_flops": 2.0 * layers * index.index_heads * index.index_dim if index else 0.0,

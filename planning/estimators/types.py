@@ -80,6 +80,20 @@ class MixtureOfExperts:
     shared_ffn: int = 0  # width of all shared experts together; 0: shared_experts x expert_ffn
     dense_layers: int = 0  # leading layers with a dense MLP of width Architecture.ffn
     every: int = 1  # one sparse layer in `every`
+    latent: int = (
+        0  # width that routed experts work in when it is not the hidden size; 0: the hidden size
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionShape:
+    """Heads of one kind of attention layer."""
+
+    heads: int
+    kv_heads: int
+    head_dim: int  # of queries and keys
+    value_dim: int = 0  # of values; 0: head_dim
+    values_are_keys: bool = False  # one projection gives both; both are kept in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +116,7 @@ class LatentAttention:
 class StateSpace:
     """A layer whose state does not grow with the context: Mamba, gated delta rule, lightning attention."""
 
-    kind: str  # "mamba", "mamba2", "gated-delta", "linear"
+    kind: str  # "mamba", "mamba2", "gated-delta", "linear", "convolution"
     params: float  # weights of one layer's mixer
     state_elements: (
         float  # elements kept per sequence and layer (recurrent state and convolution tail)
@@ -136,6 +150,17 @@ class Architecture:
     cross_attention_layers: int = 0  # decoder layers that also attend to an encoder
     position_embeddings: int = 0  # learned positions
     attention_gate: bool = False  # a second query-wide projection gates the attention's output
+    value_dim: int | None = None  # of values where it is not head_dim
+    values_are_keys: bool = False  # one projection gives both in the layers that see everything
+    windowed: AttentionShape | None = (
+        None  # heads of the windowed layers where they are not those above
+    )
+    kv_shared_layers: int = 0  # attention layers that read another layer's cache and keep none
+    kv_shared_windowed: int = 0  # how many of them are windowed
+    embedding_dim: int | None = (
+        None  # of the tables where it is not the hidden size, with a projection to it
+    )
+    per_layer_embedding: int = 0  # width of a further table in every layer, looked up and projected
     causal: bool = True  # False: encoder, every token sees all
     max_context: int | None = None
     params_total: float | None = None  # published; None: computed from the shape

@@ -5,13 +5,14 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from core.errors import InputError
 from core.messages import msg
 from planning.estimators.architecture import architecture_from_count, validate
+from planning.estimators.config_precision import stated_weights
 from planning.estimators.huggingface import architecture_from_config
 from planning.estimators.types import Architecture
 
@@ -49,10 +50,32 @@ def model_of(workload: Mapping[str, Any], shape: object = None) -> Model:
             architecture=architecture_from_shape(shape), shape=dict(typing.cast(Any, shape))
         )
     if "config" in workload:
-        return Model(architecture=architecture_from_config(workload["config"]))
+        config = workload["config"]
+        return Model(architecture=_with_weights(architecture_from_config(config), workload))
     if "parameters" in workload:
         return Model(architecture=architecture_from_count(workload["parameters"]))
     return Model(name=workload["model"])
+
+
+def _with_weights(shape: Architecture, workload: Mapping[str, Any]) -> Architecture:
+    """The shape, with a word on the precision where the config states one for its weights."""
+    told = workload.get("weight_precision")
+    try:
+        stated = stated_weights(workload["config"])
+    except InputError:  # told otherwise, else it would have been refused before
+        stated = None
+    if told is None or stated is None:
+        return shape
+    said = (
+        msg("The weights are in %(stated)s, as the configuration states.", stated=stated.upper())
+        if told == stated
+        else msg(
+            "The configuration states weights in %(stated)s; the estimate takes %(told)s, as told.",
+            stated=stated.upper(),
+            told=str(told).upper(),
+        )
+    )
+    return replace(shape, assumed=(*shape.assumed, said))
 
 
 def known_model(model: Model, find: FindModel) -> KnownModel:

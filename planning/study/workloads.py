@@ -14,6 +14,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.messages import msg
+from planning.estimators.config_precision import stated_weights
 from planning.study.fields import Field, WorkloadErrors, check_value, is_empty
 from planning.study.load_series import peak_over_mean
 
@@ -264,7 +265,21 @@ def problems(
     if kind in NEEDS_MODEL:
         errors += _model_problems(data, model_given)
     errors += _load_problems(data, clean)
+    errors += _weights_of_config(data, clean)
     return clean, errors
+
+
+def _weights_of_config(data: Mapping[str, Any], clean: dict[str, Any]) -> list[InputError]:
+    """A config of quantised weights says their precision, unless a person did."""
+    if "config" not in clean or "weight_precision" not in clean:
+        return []
+    if not is_empty(data.get("weight_precision")):
+        return []
+    try:
+        clean["weight_precision"] = stated_weights(clean["config"]) or clean["weight_precision"]
+    except InputError as error:
+        return [error]
+    return []
 
 
 def _load_problems(data: Mapping[str, Any], clean: dict[str, Any]) -> list[InputError]:

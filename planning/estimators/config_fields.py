@@ -1,0 +1,192 @@
+"""Look fields of a Hugging Face ``config.json`` up by any of their names, and refuse what cannot be.
+
+The names are those that published families use. What a family leaves to the defaults of its class is here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import InputError
+from core.messages import Message, msg
+
+Config = Mapping[str, Any]
+
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+HIDDEN = ("hidden_size", "n_embd", "n_embed", "d_model", "dim", "embed_dim")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads")
+KV_HEADS = (
+    "num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "kv_n_heads", "num_attention_groups",
+)  # fmt: skip
+FFN = (
+    "intermediate_size", "ff_intermediate_size", "ffn_hidden_size", "n_inner", "d_ff", "ffn_dim", "encoder_ffn_dim",
+    "inner_hidden_size", "hidden_dim", "block_ff_dim",
+)  # fmt: skip
+VOCAB = ("vocab_size", "padded_vocab_size")
+CONTEXT = (
+    "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_sequence_length", "n_ctx",
+)  # fmt: skip
+EXPERTS = (
+    "num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts", "num_moe_experts",
+)  # fmt: skip
+TOP_K = (
+    "num_experts_per_tok", "num_experts_per_token", "moe_top_k", "moe_topk", "moe_k", "top_k_experts",
+    "experts_per_token",
+)  # fmt: skip
+SHARED_EXPERTS = (
+    "n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts",
+)  # fmt: skip
+SHARED_FFN = (
+    "shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size",
+    "share_expert_dim",
+)  # fmt: skip
+NESTED = (
+    "text_config",
+    "llm_config",
+    "language_config",
+    "language_model",
+    "thinker_config",
+    "decoder",
+)
+
+# Two matrices in the feed-forward part (fc in, fc out) instead of three
+UNGATED = frozenset(
+    "gpt2 openai-gpt gptj gpt_neo gpt_neox gpt_bigcode opt bloom falcon refinedweb refinedwebmodel mpt bert roberta "
+    "xlm-roberta distilbert electra deberta deberta-v2 albert camembert mpnet phi starcoder2 codegen whisper vit deit "
+    "clip_vision_model siglip_vision_model dinov2 t5 bart mbart pegasus marian nemotron nemotron_h clip_text_model "
+    "xglm persimmon apertus arcee biogpt ctrl".split()
+)
+ENCODERS = frozenset(
+    "bert roberta xlm-roberta distilbert electra deberta deberta-v2 albert camembert mpnet modernbert vit deit "
+    "clip_text_model clip_vision_model siglip_vision_model dinov2".split()
+)
+TIED_BY_DEFAULT = frozenset(
+    "gpt2 openai-gpt gpt_neo gpt_bigcode opt bloom mpt bert roberta xlm-roberta distilbert electra deberta deberta-v2 "
+    "camembert mpnet modernbert t5 whisper bart mbart pegasus marian xglm gemma gemma2 gemma3 gemma3_text gemma3n "
+    "gemma3n_text gemma4 gemma4_text cohere cohere2 starcoder2 falcon refinedweb refinedwebmodel minicpm minicpm3 "
+    "phi3small smollm3 lfm2 lfm2_moe mamba mamba2 falcon_mamba ernie4_5 biogpt ctrl vit deit clip_text_model "
+    "clip_vision_model siglip_vision_model dinov2".split()
+)
+LEARNED_POSITIONS = frozenset(
+    "gpt2 openai-gpt gpt_neo gpt_bigcode opt bert roberta xlm-roberta electra distilbert deberta camembert mpnet "
+    "biogpt clip_text_model".split()
+)
+FOUR_TIMES_HIDDEN = frozenset(  # families whose feed-forward part is four times as wide when it is not told
+    "gpt2 openai-gpt gptj gpt_neo gpt_bigcode bloom falcon refinedweb refinedwebmodel mpt codegen".split()
+)
+# What these classes take for a field that a published config leaves out; used for a nested text part alone.
+_LLAMA = {
+    "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
+    "vocab_size": 32_000,
+}  # fmt: skip
+CLASS_DEFAULTS: dict[str, dict[str, int]] = {
+    "llama": _LLAMA,
+    "mistral": _LLAMA | {"intermediate_size": 14_336, "num_key_value_heads": 8},
+    "gemma3_text": {
+        "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8,
+        "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262_208, "sliding_window": 4096,
+    },
+}  # fmt: skip
+# Fields that change the shape in a way that is not read: a silent wrong shape would be worse than none.
+NOT_READ = (
+    "block_configs", "compress_ratios", "num_key_value_heads_per_layer", "num_hidden_groups", "hybrid_layer_ids",
+    "block_types", "lru_width", "mb_per_layer", "mamba_step", "share_q_dim", "attention_hidden_size",
+)  # fmt: skip
+MOST = 1_000_000_000_000  # of any number in a config
+
+
+@dataclass(slots=True)
+class Fields:
+    """One config while it is read."""
+
+    config: Config
+    name: str
+
+    @property
+    def model_type(self) -> str:
+        return str(self.config.get("model_type") or "").lower()
+
+    def optional(self, *keys: str, least: int = 0) -> int | None:
+        """The first of `keys` that is given, as a whole number; a list that says the same for every layer is one."""
+        found = self.given(*keys)
+        return None if found is None else self._whole(found, self.config[found], least)
+
+    def given(self, *keys: str) -> str | None:
+        """Which of `keys` the config tells first."""
+        return next((key for key in keys if self.config.get(key) is not None), None)
+
+    def _whole(self, key: str, value: Any, least: int) -> int:
+        if isinstance(value, list | tuple) and value and all(one == value[0] for one in value):
+            value = value[0]
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not whole:
+            text = msg(
+                "%(field)s is %(value)s; it must be a whole number", field=key, value=_short(value)
+            )
+            raise InputError(key, text, value=_short(value), limit="whole number")
+        if not least <= value <= MOST:
+            text = msg(
+                "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
+                field=key,
+                value=_short(value),
+                low=least,
+                high=MOST,
+            )
+            raise InputError(key, text, value=_short(value), limit=least if value < least else MOST)
+        return int(value)
+
+    def required(self, *keys: str) -> int:
+        value = self.optional(*keys, least=-MOST)
+        if value is None:
+            raise missing(keys[0])
+        if value < 1:
+            key = self.given(*keys) or keys[0]
+            text = msg(
+                "%(field)s is %(value)s; it must be at least %(limit)s", field=key, value=value, limit=1
+            )  # fmt: skip
+            raise InputError(key, text, value=value, limit=1)
+        return value
+
+    def flag(self, key: str) -> bool:
+        return self.config.get(key) is True
+
+    def listed(self, key: str) -> list[Any]:
+        value = self.config.get(key)
+        return list(value) if isinstance(value, list | tuple) else []
+
+    def nested(self, key: str) -> Config:
+        value = self.config.get(key)
+        return value if isinstance(value, Mapping) else {}
+
+    def refuse_unread(self) -> None:
+        """Raise for a field that changes the shape and is not read."""
+        key = self.given(*NOT_READ)
+        if key is None:
+            return
+        value = self.config[key]
+        if isinstance(value, list | tuple) and all(one == 0 for one in value):
+            return
+        if key == "num_hidden_groups" and self.model_type != "albert":
+            return
+        raise not_read(key, value)
+
+
+def missing(key: str) -> InputError:
+    return InputError(key, msg("The configuration has no %(field)s", field=key))
+
+
+def not_read(key: str, value: Any) -> InputError:
+    text: Message = msg(
+        "%(field)s changes the model's shape in a way that is not read from a configuration. "
+        "Spell the shape out under architecture, or give the number of parameters.",
+        field=key,
+    )
+    return InputError(key, text, value=_short(value), limit="architecture, parameters")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**30:
+        return "> 1e30" if value > 0 else "< -1e30"  # Python refuses to print thousands of digits
+    return str(value)[:100]

@@ -1,0 +1,251 @@
+"""Configs as they are published, against what their model cards say.
+
+``tests/data/configs/published.json`` holds the fields of each config.json that decide the shape, and beside them the
+parameters that the model card prints (billions as written there, exact where the weights' index gives them). The cache
+per token follows from the layers, heads and latents that the card or the paper describes.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.errors import InputError
+from planning.estimators.architecture import (
+    COUNT_TOLERANCE,
+    attention_groups,
+    attention_layers,
+    count_parameters,
+    kv_elements,
+    kv_elements_per_token,
+    matmul_parameters,
+    moe_layers,
+    validate,
+)
+from planning.estimators.config_precision import stated_weights
+from planning.estimators.huggingface import architecture_from_config
+from planning.estimators.training_candidates import adapter_parameters
+from planning.estimators.types import (
+    Architecture,
+    LatentAttention,
+    MixtureOfExperts,
+    StateSpace,
+)
+from planning.study.request import parse_request
+
+ROWS = json.loads(
+    (Path(__file__).parents[2] / "data/configs/published.json").read_text(encoding="utf-8")
+)
+BY_NAME = {row["model"].split("/")[1].split(" ")[0]: row["config"] for row in ROWS}
+LLAMA = BY_NAME["Llama-3.1-405B"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["model"] for row in ROWS])
+def test_a_published_config_counts_what_its_model_card_says(row):
+    shape = architecture_from_config(row["config"])
+    count = count_parameters(shape)
+
+    assert count.total == pytest.approx(row["total"], rel=COUNT_TOLERANCE)
+    if "active" in row:  # cards count the tables in or leave them out
+        near = (count.active, count.active - count.embedding - count.head)
+        assert min(abs(one / row["active"] - 1) for one in near) < 0.06
+    if "kv_elements_per_token" in row:
+        assert kv_elements_per_token(shape) == row["kv_elements_per_token"]
+    assert matmul_parameters(shape) <= count.active
+
+
+def test_global_layers_of_their_own_shape_keep_their_own_cache():
+    shape = architecture_from_config(BY_NAME["gemma-4-31B-it"])
+    full, windowed = attention_groups(shape)
+
+    assert (full.layers, full.shape.kv_heads, full.shape.head_dim) == (10, 4, 512)
+    assert (windowed.layers, windowed.shape.kv_heads, windowed.shape.head_dim) == (50, 16, 256)
+    grown = kv_elements(shape, 65_536) - kv_elements(shape, 32_768)
+    assert grown == pytest.approx(10 * 2 * 4 * 512 * 32_768)
+
+
+def test_a_flag_that_says_no_window_wins_over_the_window():
+    assert architecture_from_config(BY_NAME["Qwen2.5-7B"]).sliding_window is None
+
+
+def test_qwen_has_no_window_when_the_flag_is_left_out():
+    config = {k: v for k, v in BY_NAME["Qwen2.5-7B"].items() if k != "use_sliding_window"}
+    assert architecture_from_config(config).sliding_window is None
+
+
+def test_what_a_class_default_gave_is_said():
+    shape = architecture_from_config(BY_NAME["gemma-3-4b-it"])
+    assert "vocab_size 262208" in shape.assumed[0].render()
+
+
+def test_layers_without_a_cache_count_once():
+    shape = architecture_from_config(BY_NAME["falcon-mamba-7b"])
+    assert attention_layers(shape) == 0
+    assert kv_elements(shape, 1_000_000) == kv_elements(shape, 1) > 0
+
+
+def test_attention_and_state_space_side_by_side():
+    shape = architecture_from_config(BY_NAME["Falcon-H1-34B-Base"])
+    assert (attention_layers(shape), shape.linear_layers) == (72, 72)
+
+
+@pytest.mark.parametrize(
+    ("change", "sparse"),
+    [
+        ({"decoder_sparse_step": 2}, 14),
+        ({"mlp_only_layers": [0, 1, 2]}, 25),
+        ({"decoder_sparse_step": 2, "mlp_only_layers": [1]}, 13),
+    ],
+)
+def test_dense_layers_among_sparse_ones(change, sparse):
+    shape = architecture_from_config({**BY_NAME["Qwen2-57B-A14B"], **change})
+    assert moe_layers(shape) == sparse
+
+
+@pytest.mark.parametrize(
+    ("told", "context"),
+    [
+        ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32_768}}, 131_072),
+        ({"rope_scaling": {"type": "linear", "factor": 4}}, 131_072),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 32_768),
+        ({"rope_scaling": {"type": "dynamic", "factor": "2"}}, 32_768),
+        ({"rope_scaling": None}, 32_768),
+    ],
+)  # fmt: skip
+def test_rotary_scaling_lengthens_the_context(told, context):
+    config = {**BY_NAME["Qwen2.5-7B"], "max_position_embeddings": 32_768, **told}
+    assert architecture_from_config(config).max_context == context
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"block_configs": [{"attention": {"no_op": True}}]}, "block_configs"),  # Nemotron-NAS
+        ({"compress_ratios": [0, 4, 128]}, "compress_ratios"),  # DeepSeek-V4
+        ({"num_key_value_heads_per_layer": [4] * 10 + [2] * 22}, "num_key_value_heads_per_layer"),
+        ({"block_types": ["recurrent", "attention"]}, "block_types"),  # RecurrentGemma
+        ({"layer_types": ["retention"] * 126}, "layer_types"),
+        ({"layer_types": ["full_attention"] * 3}, "layer_types"),
+        ({"hybrid_override_pattern": "M*?"}, "hybrid_override_pattern"),
+        ({"mamba_d_state": 16}, "mamba_d_state"),
+        ({"sliding_window": 4096, "sliding_window_pattern": "LXG"}, "sliding_window_pattern"),
+        ({"intermediate_size": None}, "intermediate_size"),
+        ({"intermediate_size": [1, 2, 3]}, "intermediate_size"),
+        ({"intermediate_size": [1, "x"] * 63}, "intermediate_size"),
+        ({"vocab_size": None}, "vocab_size"),
+        ({"vocab_size": 10**400}, "vocab_size"),
+        ({"hidden_size": float("inf")}, "hidden_size"),
+        ({"hidden_size": float("nan")}, "hidden_size"),
+        ({"num_hidden_layers": True}, "num_hidden_layers"),
+        ({"num_attention_heads": "一百二十八"}, "num_attention_heads"),
+        ({"head_dim": -128}, "head_dim"),
+        ({"kv_lora_rank": 512, "qk_rope_head_dim": 64}, "qk_nope_head_dim"),
+        ({"num_local_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": -1}, "n_shared_experts"),
+    ],
+)  # fmt: skip
+def test_what_is_not_understood_is_refused_by_its_name(change, field):
+    with pytest.raises(InputError) as raised:
+        architecture_from_config({**LLAMA, **change})
+    assert raised.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"moe": MixtureOfExperts(8, 2, 64, every=0)}, "moe.every"),
+        ({"moe": MixtureOfExperts(8, 2, 64, shared_ffn=-1)}, "moe.shared_ffn"),
+        ({"moe": MixtureOfExperts(10**30, 2, 64)}, "moe.experts"),
+        ({"mla": LatentAttention(-5, 64)}, "mla.kv_latent"),
+        ({"linear_layers": 1, "state_space": StateSpace("mamba", -1.0, 0.0)}, "state_space.params"),
+        ({"linear_layers": 1, "state_space": StateSpace("mamba", 1.0, float("nan"))}, "state_space.state_elements"),
+        ({"ffn": 10**400}, "ffn"),
+        ({"mlp_layers": 5}, "mlp_layers"),
+        ({"attention_layers": -1}, "attention_layers"),
+        ({"position_embeddings": -1}, "position_embeddings"),
+        ({"params_total": float("inf")}, "params_total"),
+    ],
+)  # fmt: skip
+def test_a_shape_spelled_out_is_refused_by_its_field(change, field):
+    shape = Architecture("x", 2, 64, 4, 4, 16, 128, 100)
+    with pytest.raises(InputError) as raised:
+        validate(replace(shape, **change))
+    assert raised.value.field == field
+
+
+def test_adapters_on_all_linear_layers_reach_every_expert():
+    # PEFT prints 242,221,056 trainable parameters for Mixtral 8x7B, 39,976,960 for Llama-2-7B, both at rank 16
+    mixtral = {**BY_NAME["Mixtral-8x22B-v0.1"], "hidden_size": 4096, "intermediate_size": 14_336}
+    mixtral |= {"num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32_000}
+    targets = ("q", "k", "v", "o", "mlp")
+
+    sparse = adapter_parameters(architecture_from_config(mixtral), 16, targets)
+    dense = adapter_parameters(architecture_from_config(BY_NAME["Llama-2-7b-hf"]), 16, targets)
+
+    assert sparse == pytest.approx(242_221_056, rel=0.001)
+    assert dense == 39_976_960
+
+
+def _tensors(*weights):
+    groups = {f"group_{i}": {"weights": one} for i, one in enumerate(weights)}
+    return {"quant_method": "compressed-tensors", "config_groups": groups}
+
+
+FP8 = {"num_bits": 8, "type": "float"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "dtype"),
+    [
+        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4"),
+        ({"quant_method": "gptq", "bits": 8}, "int8"),
+        ({"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]}, "fp8"),  # DeepSeek-V3
+        ({"quant_method": "fbgemm_fp8"}, "fp8"),  # Llama-3.1-405B-FP8
+        ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}, "fp4"),  # gpt-oss
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "fp4"),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4"),
+        (_tensors(FP8), "fp8"),
+        (_tensors({"num_bits": 4, "type": "int"}), "int4"),  # Kimi-K2-Thinking
+        (_tensors(FP8, {"num_bits": 4, "type": "float"}), "fp4"),
+        ({}, None),
+        (None, None),
+    ],
+)  # fmt: skip
+def test_the_config_states_the_type_of_its_weights(stated, dtype):
+    assert stated_weights({"quantization_config": stated}) == dtype
+    assert stated_weights({"text_config": {"quantization_config": stated}}) == dtype
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"quant_method": "gptq", "bits": 3},
+        {"quant_method": "gptq", "bits": [4]},
+        {"quant_method": "bitnet"},
+        _tensors({"num_bits": 6, "type": "float"}),
+        {"config_groups": {"a": 5}},
+    ],
+)
+def test_an_unknown_quantisation_asks_for_the_precision(stated):
+    with pytest.raises(InputError) as raised:
+        stated_weights({"quantization_config": stated})
+    assert raised.value.field == "weight_precision"
+    assert "quantization_config" in str(raised.value)
+
+
+def _service(**told):
+    config = {**BY_NAME["Qwen2.5-7B"], "quantization_config": {"quant_method": "awq", "bits": 4}}
+    given = {"kind": "online_inference", "config": config, "requests_per_day": 1000}
+    return parse_request({**given, "input_tokens": 500, "output_tokens": 500, **told})
+
+
+def test_a_quantised_config_is_estimated_as_it_is_stored_and_says_so():
+    request = _service()
+    assert request.workload["weight_precision"] == "int4"
+    assert "INT4" in request.model.architecture.assumed[-1].render()
+
+
+def test_a_told_precision_wins_over_the_config_and_says_so():
+    request = _service(weight_precision="fp16")
+    assert request.workload["weight_precision"] == "fp16"
+    assert "takes FP16" in request.model.architecture.assumed[-1].render()
