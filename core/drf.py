@@ -24,6 +24,7 @@ from core.errors import DomainError, InputError, NotPermitted, StaleData, Unavai
 from core.http import api_user
 from core.messages import msg
 from core.once import claim, content_digest
+from core.strict_json import JSONProblem, check_json
 
 
 class StrictJSONParser(JSONParser):
@@ -32,16 +33,11 @@ class StrictJSONParser(JSONParser):
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         try:
             data = super().parse(stream, media_type, parser_context)
-            text = json.dumps(data, ensure_ascii=False)
-            text.encode()
+            check_json(data)
         except RecursionError:
             raise ParseError(gettext("The JSON is nested too deeply")) from None
-        except UnicodeEncodeError:
-            raise ParseError(
-                gettext("The JSON holds half of a character (a lone surrogate)")
-            ) from None
-        if "\\u0000" in text:
-            raise ParseError(gettext("The JSON holds a NUL character"))
+        except JSONProblem as problem:
+            raise ParseError(problem.message.render(gettext)) from None
         return data
 
 

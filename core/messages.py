@@ -93,3 +93,12 @@ def msg(template: str, /, **params: Parameter) -> Message:
 def plural(count: float, one: Message, many: Message) -> Message:
     """`one` for exactly one, `many` for any other count. Both are written out, so that both are extracted."""
     return one if count == 1 else many
+
+
+def shown(value: object, most: int = 100) -> str:
+    """`value` as an error names it: its first `most` characters, without halves of characters."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**most:
+        return f"{str(value)[:20]}…"
+    text = str(value)
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text.encode("utf-8", "replace").decode("utf-8")

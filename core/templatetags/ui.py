@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
+from decimal import Context as Digits
 from decimal import Decimal
 from typing import Any
 
@@ -194,6 +195,9 @@ def plain(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+_ALL_DIGITS = Digits(prec=400)  # any float in full; the usual 28 digits refuse 1e30
+
+
 @register.filter
 def significant(value: float | None, digits: int = 3) -> str:
     """`value` at `digits` significant digits, grouped, without an exponent."""
@@ -206,7 +210,9 @@ def significant(value: float | None, digits: int = 3) -> str:
 
     places = max(digits - 1 - floor(log10(abs(number))), 0)
     return number_format(
-        Decimal(repr(round(number, places))).quantize(Decimal(1).scaleb(-places)),
+        Decimal(repr(round(number, places))).quantize(
+            Decimal(1).scaleb(-places), context=_ALL_DIGITS
+        ),
         force_grouping=True,
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import InputError
-from core.messages import Message, msg
+from core.messages import Message, msg, shown
 
 Config = Mapping[str, Any]
 
@@ -123,18 +123,18 @@ class Fields:
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if isinstance(value, bool) or not whole:
             text = msg(
-                "%(field)s is %(value)s; it must be a whole number", field=key, value=_short(value)
+                "%(field)s is %(value)s; it must be a whole number", field=key, value=shown(value)
             )
-            raise InputError(key, text, value=_short(value), limit="whole number")
+            raise InputError(key, text, value=shown(value), limit="whole number")
         if not least <= value <= MOST:
             text = msg(
                 "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
                 field=key,
-                value=_short(value),
+                value=shown(value),
                 low=least,
                 high=MOST,
             )
-            raise InputError(key, text, value=_short(value), limit=least if value < least else MOST)
+            raise InputError(key, text, value=shown(value), limit=least if value < least else MOST)
         return int(value)
 
     def required(self, *keys: str) -> int:
@@ -183,10 +183,4 @@ def not_read(key: str, value: Any) -> InputError:
         "Spell the shape out under architecture, or give the number of parameters.",
         field=key,
     )
-    return InputError(key, text, value=_short(value), limit="architecture, parameters")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**30:
-        return "> 1e30" if value > 0 else "< -1e30"  # Python refuses to print thousands of digits
-    return str(value)[:100]
+    return InputError(key, text, value=shown(value), limit="architecture, parameters")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import InputError
-from core.messages import msg
+from core.messages import msg, shown
 from planning.estimators.config_fields import NESTED, Config
 from planning.estimators.precision import usual_dtype
 
@@ -79,8 +79,6 @@ def _unknown(field: str, value: Any) -> InputError:
     text = msg(
         "%(field)s is %(value)s, which is no known type of weights; say which one to take in weight_precision",
         field=field,
-        value=str(value)[:100],
+        value=shown(value),
     )
-    return InputError(
-        "weight_precision", text, value=str(value)[:100], limit="fp8, int8, int4, fp4"
-    )
+    return InputError("weight_precision", text, value=shown(value), limit="fp8, int8, int4, fp4")

@@ -171,7 +171,9 @@ class _Reader(Fields):
 
     def _attention(self, hidden: int, kinds: Layers) -> AttentionShape:
         if not kinds.attention and self.given(*HEADS) is None:  # state-space layers alone
-            heads = max(hidden // 64, 1)  # nothing is kept by them; a replica may be split over them
+            heads = max(
+                hidden // 64, 1
+            )  # nothing is kept by them; a replica may be split over them
             return AttentionShape(heads, heads, 64)
         heads = self.required(*HEADS)
         head_dim = self.optional("head_dim", "attention_head_dim", "kv_channels", "d_kv")

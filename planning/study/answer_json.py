@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.errors import DomainError, InputError
-from core.messages import Message
+from core.messages import Message, shown
 from planning.estimators.types import (
     Accelerator,
     Band,
@@ -161,8 +161,12 @@ def _error(error: DomainError, say: Say) -> dict[str, Any]:
 def _plain(value: object) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool | float):
         return value
+    if isinstance(value, int):
+        return value if abs(value) < 10**30 else shown(value)
+    if isinstance(value, str):
+        return shown(value, 200)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, Sequence) else str(value)

@@ -16,7 +16,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from core.errors import DomainError, InputError
-from core.messages import Message, msg
+from core.messages import Message, msg, shown
+from core.strict_json import JSONProblem, check_json
 from planning.study import profiles
 from planning.study.load_series import check_series
 
@@ -64,14 +65,17 @@ def parse_number(field: str, value: object) -> float:
     """`value` as a finite float: a number, or text with a suffix (7B, 1.5T, 40k, 5 %). Raises InputError."""
     refused = InputError(
         field,
-        msg("%(field)s: %(value)s is not a number", field=field, value=str(value)),
-        value=value,
+        msg("%(field)s: %(value)s is not a number", field=field, value=shown(value)),
+        value=shown(value) if isinstance(value, int) else value,
         limit="number",
     )
     if isinstance(value, bool) or value is None:
         raise refused
     if isinstance(value, int | float):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # more digits than any quantity has
+            raise refused from None
     else:
         match = _NUMBER.fullmatch(str(value).strip().replace(",", "").replace("_", ""))
         if match is None:
@@ -99,7 +103,7 @@ def check_value(field: Field, value: object) -> Any:
         if value not in codes:
             raise InputError(
                 field.name,
-                msg("%(field)s: %(value)s is none of %(limit)s", field=field.name, value=str(value),
+                msg("%(field)s: %(value)s is none of %(limit)s", field=field.name, value=shown(value),
                     limit=", ".join(codes)),
                 value=value, limit=", ".join(codes),
             )  # fmt: skip
@@ -116,7 +120,7 @@ def check_value(field: Field, value: object) -> Any:
         if number != int(number):
             raise InputError(
                 field.name,
-                msg("%(field)s is %(value)s; it must be a whole number", field=field.name, value=str(value)),
+                msg("%(field)s is %(value)s; it must be a whole number", field=field.name, value=shown(value)),
                 value=value, limit="whole number",
             )  # fmt: skip
         return int(number)
@@ -124,7 +128,7 @@ def check_value(field: Field, value: object) -> Any:
 
 
 def _outside(field: Field, value: object, limit: str) -> InputError:
-    told = {"field": field.name, "value": str(value), "limit": limit}
+    told = {"field": field.name, "value": shown(value), "limit": limit}
     text = (
         msg("%(field)s is %(value)s; it must be within %(limit)s %(unit)s", **told, unit=field.unit)
         if field.unit
@@ -143,12 +147,16 @@ def _config(field: Field, value: object) -> dict[str, Any]:
             )  # fmt: skip
         try:
             value = json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(
                 field.name,
-                msg("%(field)s is not valid JSON: %(problem)s", field=field.name, problem=str(error)),
+                msg("%(field)s is not valid JSON: %(problem)s", field=field.name, problem=str(error)[:200]),
                 value="", limit="JSON",
             ) from None  # fmt: skip
+    try:
+        check_json(value, field.name)
+    except JSONProblem as problem:
+        raise problem.named(field.name) from None
     if not isinstance(value, dict) or not value:
         raise InputError(
             field.name,
@@ -164,7 +172,7 @@ def _texts(field: Field, value: object) -> tuple[str, ...]:
         raise InputError(
             field.name,
             msg("%(field)s must be a name or a list of names", field=field.name),
-            value=str(value)[:100], limit="names",
+            value=shown(value), limit="names",
         )  # fmt: skip
     names = [part.strip() for part in parts if part.strip()]
     if len(names) > MOST_NAMES or any(len(name) > 120 for name in names):
@@ -192,7 +200,7 @@ def _flag(field: Field, value: object) -> bool:
     if flag is None:
         raise InputError(
             field.name,
-            msg("%(field)s: %(value)s is neither true nor false", field=field.name, value=str(value)),
+            msg("%(field)s: %(value)s is neither true nor false", field=field.name, value=shown(value)),
             value=value, limit="true, false",
         )  # fmt: skip
     return flag
@@ -206,7 +214,7 @@ def _date(field: Field, value: object) -> date:
     except ValueError:
         raise InputError(
             field.name,
-            msg("%(field)s: %(value)s is not a date such as 2027-03-31", field=field.name, value=str(value)),
+            msg("%(field)s: %(value)s is not a date such as 2027-03-31", field=field.name, value=shown(value)),
             value=value, limit="YYYY-MM-DD",
         ) from None  # fmt: skip
 
@@ -219,7 +227,7 @@ def _amount(field: Field, value: object) -> Decimal:
     if isinstance(value, bool) or not amount.is_finite():
         raise InputError(
             field.name,
-            msg("%(field)s: %(value)s is not a number", field=field.name, value=str(value)),
+            msg("%(field)s: %(value)s is not a number", field=field.name, value=shown(value)),
             value=value,
         )
     if amount < 0 or amount > LARGEST_AMOUNT:

@@ -10,12 +10,15 @@ from difflib import get_close_matches
 from typing import Any
 
 from core.errors import InputError
-from core.messages import msg
+from core.messages import msg, shown
+from core.strict_json import JSONProblem, check_json
 from planning.estimators.architecture import architecture_from_count, validate
 from planning.estimators.config_precision import stated_weights
 from planning.estimators.huggingface import architecture_from_config
 from planning.estimators.types import Architecture
 
+LARGEST_NUMBER = 1e18  # of any field; the shape's own limits are narrower
+LONGEST_NAME = 120
 _TOLD_ELSEWHERE = ("assumed",)  # fields of an Architecture that a request cannot tell
 
 
@@ -91,6 +94,10 @@ def architecture_from_shape(shape: object) -> Architecture:
     InputError
         Naming the field (``architecture.heads``), the value and the limit.
     """
+    try:
+        check_json(shape, "architecture")
+    except JSONProblem as problem:
+        raise problem.named("architecture") from None
     read: Architecture = _dataclass_from(
         Architecture, {"name": "model"} | _mapping(shape), "architecture"
     )
@@ -122,7 +129,7 @@ def _dataclass_from(cls: Any, data: Mapping[str, Any], where: str) -> Any:
                 field=f"{where}.{name}",
                 limit=limit,
             )
-            raise InputError(f"{where}.{name}", text, value=str(data[name])[:100], limit=limit)
+            raise InputError(f"{where}.{name}", text, value=shown(data[name]), limit=limit)
     values: dict[str, Any] = {}
     for name, declared in known.items():
         path = f"{where}.{name}"
@@ -140,8 +147,9 @@ def _value(hint: Any, value: Any, path: str) -> Any:
     if is_dataclass(wanted):
         return _dataclass_from(wanted, _mapping(value, path), path)
     number = isinstance(value, int | float) and not isinstance(value, bool)
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     good = {
-        int: number and float(value).is_integer(),
+        int: number and whole,
         float: number,
         bool: isinstance(value, bool),
         str: isinstance(value, str),
@@ -151,8 +159,19 @@ def _value(hint: Any, value: Any, path: str) -> Any:
         text = msg(
             "%(field)s is %(value)s; it must be: %(limit)s",
             field=path,
-            value=str(value)[:100],
+            value=shown(value),
             limit=kind,
         )
-        raise InputError(path, text, value=value, limit=kind)
+        raise InputError(path, text, value=shown(value), limit=kind)
+    if wanted in (int, float) and abs(value) > LARGEST_NUMBER:
+        text = msg(
+            "%(field)s is %(value)s; it must be at most %(limit)s",
+            field=path,
+            value=shown(value),
+            limit=f"{LARGEST_NUMBER:.0e}",
+        )
+        raise InputError(path, text, value=shown(value), limit=LARGEST_NUMBER)
+    if wanted is str and len(value) > LONGEST_NAME:
+        text = msg("%(field)s is longer than %(limit)s characters", field=path, limit=LONGEST_NAME)
+        raise InputError(path, text, value=shown(value), limit=LONGEST_NAME)
     return wanted(value)

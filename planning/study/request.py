@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from core.errors import InputError
-from core.messages import msg
+from core.messages import msg, shown
 from planning.study.fields import Field, WorkloadErrors, check_value, is_empty
 from planning.study.model import Model, model_of
 from planning.study.options import (
@@ -81,8 +81,8 @@ def parse_request(data: Mapping[str, Any]) -> StudyRequest:
     if schema != SCHEMA:
         raise InputError(
             "schema",
-            msg("schema is %(value)s; this reads %(limit)s", value=str(schema), limit=SCHEMA),
-            value=schema,
+            msg("schema is %(value)s; this reads %(limit)s", value=shown(schema), limit=SCHEMA),
+            value=shown(schema),
             limit=SCHEMA,
         )
     kind = _kind(data)
@@ -102,7 +102,8 @@ def parse_request(data: Mapping[str, Any]) -> StudyRequest:
     options = _read(option_fields(kind), told, errors)
     limits = _read(constraint_fields(kind), told, errors, defaults=True)
     model = None
-    if kind in NEEDS_MODEL and not any(error.field in MODEL_FIELDS for error in errors):
+    wrong_fields = {error.field.partition(".")[0] for error in errors}
+    if kind in NEEDS_MODEL and not wrong_fields.intersection(MODEL_FIELDS):
         try:
             model = model_of(workload, shape)
         except InputError as error:
@@ -133,18 +134,18 @@ def _kind(data: Mapping[str, Any]) -> Kind:
             )
         raise InputError(
             "kind",
-            msg("%(field)s: %(value)s is none of %(limit)s", field="kind", value=str(value), limit=limit),
-            value=value,
+            msg("%(field)s: %(value)s is none of %(limit)s", field="kind", value=shown(value), limit=limit),
+            value=shown(value),
             limit=limit,
         )  # fmt: skip
     return Kind(value)
 
 
 def _unknown(name: str, value: object, known: Mapping[str, Field]) -> InputError:
-    shown = str(value)[:100]
+    short = shown(value)
     if name in all_field_names():
         text = msg("%(field)s is not asked for this kind of workload", field=name)
-        return InputError(name, text, value=shown)
+        return InputError(name, text, value=short)
     near = difflib.get_close_matches(name, [*known, "architecture"], n=1, cutoff=0.5)
     if near:
         text = msg(
@@ -152,9 +153,9 @@ def _unknown(name: str, value: object, known: Mapping[str, Field]) -> InputError
             field=name,
             nearest=near[0],
         )
-        return InputError(name, text, value=shown, limit=near[0])
+        return InputError(name, text, value=short, limit=near[0])
     text = msg("%(field)s is not a field of this request", field=name)
-    return InputError(name, text, value=shown, limit=", ".join(sorted(known)))
+    return InputError(name, text, value=short, limit=", ".join(sorted(known)))
 
 
 def _read(

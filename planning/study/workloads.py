@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.errors import InputError
-from core.messages import msg
+from core.messages import msg, shown
 from planning.estimators.config_precision import stated_weights
 from planning.study.fields import Field, WorkloadErrors, check_value, is_empty
 from planning.study.load_series import peak_over_mean
@@ -240,7 +240,7 @@ def problems(
     """
     if not isinstance(data, Mapping):
         raise InputError(
-            "workload", msg("The workload is a set of named values"), value=str(data)[:100]
+            "workload", msg("The workload is a set of named values"), value=shown(data)
         )
     fields = FIELDS[kind]
     clean: dict[str, Any] = {}
@@ -248,7 +248,7 @@ def problems(
     for name in sorted(set(data) - {field.name for field in fields}):
         errors.append(
             InputError(name, msg("%(field)s is not asked for this kind of workload", field=name),
-                       value=str(data[name])[:100])
+                       value=shown(data[name]))
         )  # fmt: skip
     for field in fields:
         value = data.get(field.name)
@@ -335,7 +335,7 @@ def normalise(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """The workload of `kind` as it is stored. Raises InputError, or WorkloadErrors when several values are wrong."""
     if kind not in FIELDS:
         raise InputError(
-            "kind", msg("%(value)s is no kind of workload", value=str(kind)), value=kind,
+            "kind", msg("%(value)s is no kind of workload", value=shown(kind)), value=shown(kind),
             limit=", ".join(FIELDS),
         )  # fmt: skip
     clean, errors = problems(kind, data)

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 
 from core.errors import DomainError, InputError
 from core.messages import msg
+from core.strict_json import JSONProblem, read_json
 from planning.estimate_text import answer_lines
 from planning.services.estimates import estimate_request
 from planning.study.answer_json import answer_json, error_json
@@ -47,7 +48,10 @@ class Command(BaseCommand):
 
 
 def read_request() -> Any:
-    text = sys.stdin.read(LARGEST_INPUT + 1)
+    try:
+        text = sys.stdin.read(LARGEST_INPUT + 1)
+    except UnicodeDecodeError:
+        raise InputError("request", msg("The request is not UTF-8 text"), limit="UTF-8") from None
     if len(text) > LARGEST_INPUT:
         raise InputError(
             "request",
@@ -55,10 +59,6 @@ def read_request() -> Any:
             limit=LARGEST_INPUT,
         )  # fmt: skip
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise InputError(
-            "request",
-            msg("%(field)s is not valid JSON: %(problem)s", field="request", problem=str(error)),
-            limit="JSON",
-        ) from None
+        return read_json(text)
+    except JSONProblem as problem:
+        raise problem.named("request") from None

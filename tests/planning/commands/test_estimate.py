@@ -410,3 +410,26 @@ def test_images_a_pass_default_to_a_full_batch_on_every_accelerator(answer):
 
     assert estimate["layout"]["global_batch"] == 512
     assert estimate["figures"]["throughput_per_accelerator"]["p50"] == pytest.approx(2500, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ("", "request"),
+        ("[" * 100_000, "request"),
+        ('{"kind": "pretraining", "tokens": 1e999}', "tokens"),
+        ('{"kind": "pretraining", "tokens": 1, "tokens": 2}', "tokens"),
+        ('{"kind": "pretraining", "model": "\\ud800"}', "model"),
+    ],
+)
+def test_a_text_that_no_answer_can_hold_is_refused_by_its_field(run, text, field):
+    code, out = run(text, "--json")
+    assert code == 2
+    assert json.loads(out)["error"]["field"] == field
+
+
+def test_a_job_that_is_stopped_before_it_can_save_says_so_in_finite_words(run):
+    code, out = run({"kind": "pretraining", "model": "kimi-k2", "tokens": "1T", "accelerator": "T4", "accelerators": 64,
+                     "storage_bandwidth": 32768})  # fmt: skip
+    assert code == 0
+    assert "T4" in out

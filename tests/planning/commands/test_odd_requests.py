@@ -35,11 +35,21 @@ SPARSE = {**SHAPE, "model_type": "mixtral", "num_local_experts": 8, "num_experts
 OWN = {"kind": "pretraining", "tokens": "1T", "accelerator": "H100", "accelerators": 8}
 
 
+SPELLED = {"name": "x", "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "ffn": 14336,
+           "vocab": 128256}  # fmt: skip
+
+
 def ask(request):
     return estimate(parse_request(json.loads(json.dumps(request))), shipped_catalogue())
 
 
 REFUSED = [
+    (TRAIN | {"tokens": 10**400}, "tokens"),
+    (SERVE | {"headroom": 10**400}, "headroom"),
+    (OWN | {"architecture": SPELLED | {"layers": 10**400}}, "architecture.layers"),
+    (OWN | {"architecture": SPELLED | {"name": "x" * 500}}, "architecture.name"),
+    (OWN | {"config": {**SHAPE, "rope_scaling": {"factor": float("nan")}}}, "config.rope_scaling.factor"),
+    (OWN | {"config": {**SHAPE, "vocab_size": 10**400}}, "vocab_size"),
     (TRAIN | {"tokens": -5}, "tokens"),
     (TRAIN | {"tokens": "NaN"}, "tokens"),
     (TRAIN | {"tokens": "inf"}, "tokens"),
@@ -62,7 +72,7 @@ REFUSED = [
     (OWN | {"config": {**SHAPE, "num_hidden_layers": 1_000_000}}, "layers"),
     (OWN | {"config": {**SHAPE, "num_attention_heads": 33}}, "num_attention_heads"),
     (OWN | {"config": {**SHAPE, "num_key_value_heads": 7}}, "kv_heads"),
-    (OWN | {"config": {**SHAPE, "vocab_size": -1}}, "vocab"),
+    (OWN | {"config": {**SHAPE, "vocab_size": -1}}, "vocab_size"),
     (OWN | {"config": {**SHAPE, "hidden_size": "big"}}, "hidden_size"),
     (OWN | {"config": {**SHAPE, "hidden_size": 1e9}}, "hidden"),
     (OWN | {"config": {**SHAPE, "sliding_window": -4}}, "sliding_window"),
