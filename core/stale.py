@@ -11,6 +11,7 @@ from typing import Any
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from core.audit import object_type, trail
 from core.errors import StaleData
@@ -72,9 +73,12 @@ def rows(error: StaleData) -> list[tuple[str, str, str]]:
 
 
 def typed(request: HttpRequest, error: StaleData) -> list[tuple[str, str]]:
-    """What was filled in and not saved, to be copied: (field, value)."""
+    """What was filled in and not saved, to be copied: (field, value). A name that only the form knows is not shown."""
     return [
-        (_label(error.on, name), value)
+        (
+            _label(error.on, name) if _field(error.on, name) else gettext("Value"),
+            _said(error.on, name, value),
+        )
         for name, values in request.POST.lists()
         for value in values
         if value.strip() and name not in UNTYPED and "password" not in name

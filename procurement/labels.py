@@ -63,6 +63,7 @@ def name_own_actions() -> None:
             "invoice.part_paid": _("Part of the invoice paid"),
             "invoice.voided": _("Invoice voided"),
             "order.acknowledged": _("Order acknowledged"),
+            "order.site_set": _("Place of delivery said"),
             "order.amended": _("Order amended"),
             "order.amendment_proposed": _("Amendment proposed"),
             "order.amendment_rejected": _("Amendment rejected"),

@@ -198,6 +198,8 @@ ORDER_RULES: tuple[Rule, ...] = (
          "more than was approved and its tolerance; the policy lets an approver agree; a reason",
          "orders for the request may go up to this amount"),
     Rule("acknowledge", (P.ISSUED,), (P.ACKNOWLEDGED,), (A.BUYER,), "the promised day is given"),
+    Rule("deliver_to", (P.DRAFT, P.ISSUED, P.ACKNOWLEDGED), (), (A.BUYER,),
+         "a site that takes new servers, another than before", "its cards count there in the capacity calendar"),
     Rule("amend", (P.ISSUED, P.ACKNOWLEDGED), (), (A.BUYER,),
          "no other amendment waits; not below what was received or invoiced; a reason"),
     Rule("announce", (P.ISSUED, P.ACKNOWLEDGED), (), (A.BUYER,),

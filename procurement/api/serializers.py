@@ -402,6 +402,9 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
     """Prices only for those who take part in buying; quantities for all who see the order."""
 
     vendor_name = serializers.CharField(source="vendor.name", read_only=True)
+    site = serializers.CharField(
+        source="site.name", default=None, read_only=True, help_text="Where it is to be delivered"
+    )
     issued_by = Named()
     lines = serializers.SerializerMethodField()
     totals = serializers.SerializerMethodField()
@@ -425,7 +428,7 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         model = PurchaseOrder
         fields = [
             *HEAD, "number", "award", "quote", "vendor", "vendor_name", "currency", "tax_mode", "revision",
-            "issued_by", "issued_at", "expected_on", "promised_on", "lines", "totals",
+            "issued_by", "issued_at", "expected_on", "promised_on", "site", "lines", "totals",
             "commitments", "milestones", "against_approved", "old_rates", "delivery_risk",
         ]  # fmt: skip
 

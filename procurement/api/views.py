@@ -98,7 +98,7 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
         s.AwardSerializer,
     ),
     "order": (
-        lambda: PurchaseOrder.objects.select_related("vendor", "issued_by"),
+        lambda: PurchaseOrder.objects.select_related("vendor", "issued_by", "site"),
         s.OrderSerializer,
     ),
     "amendment": (

@@ -173,6 +173,10 @@ class PromiseForm(forms.Form):
     promised_on = day(_("Promised on"))
 
 
+class SiteForm(forms.Form):
+    site = forms.CharField(label=_("Site"), max_length=80)
+
+
 class PlaceForm(forms.Form):
     site = forms.CharField(label=_("Site"), max_length=80)
     rack = forms.CharField(label=_("Rack"), max_length=40, required=False)

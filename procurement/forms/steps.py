@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.models import User
 from core.organisation import organisation, today
+from planning.models import Site
 from procurement import policies
 from procurement.forms import fields
 from procurement.models import (
@@ -44,6 +45,7 @@ from procurement.services import (
     draw_downs,
     invoices,
     negotiation,
+    order_sites,
     orders,
     payments,
     quotes,
@@ -152,6 +154,14 @@ def _commitment(form: forms.Form, order: PurchaseOrder) -> None:
     form.initial = {"month": today().replace(day=1), **form.initial}
 
 
+def _sites(form: forms.Form, order: PurchaseOrder) -> None:
+    """Sites to choose from."""
+    names = Site.objects.in_use().order_by("name").values_list("name", flat=True)
+    form.fields["site"].widget = forms.Select(choices=[(name, name) for name in names])
+    if order.site is not None:
+        form.initial = {"site": order.site.name, **form.initial}
+
+
 REASON, MAYBE = fields.ReasonForm, fields.OptionalReasonForm
 
 STEPS: tuple[Step, ...] = (
@@ -201,6 +211,9 @@ STEPS: tuple[Step, ...] = (
          _("Orders for the request may then go up to this amount. It is audited."), fields.HigherForm, "danger"),
     Step("order", "acknowledge", "acknowledge", "order_id", orders.acknowledge_order, _("Note the vendor's promise"),
          form=fields.PromiseForm),
+    Step("order", "deliver-to", "deliver_to", "order_id", order_sites.deliver_to, _("Say where it is delivered"),
+         _("Its cards count at this site in the capacity calendar from the promised day on."), fields.SiteForm,
+         prepare=_sites),
     Step("order", "close", "close", "order_id", orders.close_order, _("Close the order"),
          _("What is missing is closed short, with a reason; what is left of the commitment is released."), MAYBE,
          needs_reason=lambda order: bool(unfinished(order))),

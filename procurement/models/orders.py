@@ -18,7 +18,7 @@ from django.utils.translation import pgettext_lazy
 from core.machines import transitions
 from core.models import StoredFile, User
 from core.money import Money
-from planning.models import CapacityRequest
+from planning.models import CapacityRequest, Site
 from procurement.models.awards import Award
 from procurement.models.base import (
     Versioned,
@@ -68,6 +68,10 @@ class PurchaseOrder(Versioned):
         _("expected on"), null=True
     )  # by lead time from the day of issue
     promised_on = models.DateField(_("promised on"), null=True)  # as the vendor acknowledged
+    # Where it is to be delivered; null: nobody told.
+    site = models.ForeignKey(
+        Site, on_delete=models.PROTECT, null=True, related_name="orders", verbose_name=_("site")
+    )
     # What acceptance is judged by, as it was when the order bound: the evidence policy, and the hours of burn-in.
     evidence_policy = models.JSONField(null=True, editable=False)
     burn_in_hours = models.PositiveSmallIntegerField(

@@ -40,7 +40,7 @@ def card_supply(on: date) -> Iterable[Supply]:
             order__status__in=BINDING, accelerators_per_item__gt=0, short_closed=False
         )
         .exclude(accelerator_slug="")
-        .select_related("order")
+        .select_related("order__site")
     )
     accepted = accepted_units(lines)
     for line in lines:
@@ -50,7 +50,16 @@ def card_supply(on: date) -> Iterable[Supply]:
         promised = line.order.promised_on
         late = promised is not None and promised < on
         first = None if promised is None else max(promised, on) + timedelta(days=PROVING_DAYS)
-        yield Supply(line.accelerator_slug, owed, ON_ORDER, first, label=str(line.order), late=late)
+        where = line.order.site.name if line.order.site is not None else ""
+        yield Supply(
+            line.accelerator_slug,
+            owed,
+            ON_ORDER,
+            first,
+            label=str(line.order),
+            late=late,
+            place=where,
+        )
 
 
 def bound_cards(requests: Collection[int]) -> Mapping[tuple[int, str], int]:

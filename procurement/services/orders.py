@@ -41,6 +41,7 @@ from procurement.services.agreement import hold_to_approval
 from procurement.services.conflicts import refuse_conflict
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.order_documents import request_document
+from procurement.services.order_sites import planned_site
 from procurement.services.quote_lines import exact
 from procurement.services.quotes import require_valid
 from procurement.states import OrderStatus, RevisionStatus, VendorStatus
@@ -68,6 +69,8 @@ def draft_orders(award: Award, *, by: User) -> list[PurchaseOrder]:
             line.save()
         set_milestones(order, [row.term for row in quote.payments.all()])
     for order in orders.values():
+        order.site = planned_site(order)
+        order.save(update_fields=["site"])
         _store_totals(order, order.totals())
         record("order.drafted", on=order, by=by, vendor=order.vendor.name, total=str(order.gross))
     return list(orders.values())

@@ -55,7 +55,7 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     order = visible(
         request.user, "order", pk,
         PurchaseOrder.objects.select_related(
-            "vendor", "quote__vendor", "quote__rfq", "issued_by", "document", "award__rfq"
+            "vendor", "quote__vendor", "quote__rfq", "issued_by", "document", "award__rfq", "site"
         ),
     )  # fmt: skip
     may_read = policies.can_read_order_prices(request.user, order)
