@@ -52,7 +52,6 @@ TCO_LABELS: dict[str, Promise | str] = {
     "storage_hot.cny_per_gb_month": _("Object storage, hot, China"),
     "residual.h100": _("Residual value H100, by year"),
     "residual.a100": _("Residual value A100, by year"),
-    "egress.tiers_usd": _("Internet egress, by tier"),
     "storage_hot.aws_usd_per_gb_month": _("AWS: object storage, hot"),
     "storage_hot.azure_usd_per_gb_month": _("Azure: object storage, hot"),
     "storage_hot.gcp_usd_per_gb_month": _("Google Cloud: object storage, hot"),
@@ -68,6 +67,9 @@ TCO_LABELS: dict[str, Promise | str] = {
     "egress.aws_usd_by_tier": _("AWS: internet egress, by tier"),
     "egress.azure_usd_by_tier": _("Azure: internet egress, by tier"),
     "egress.gcp_usd_by_tier": _("Google Cloud: internet egress, by tier"),
+    "egress_tiers.aws_gb": _("AWS: sizes of the tiers of internet egress"),
+    "egress_tiers.azure_gb": _("Azure: sizes of the tiers of internet egress"),
+    "egress_tiers.gcp_gb": _("Google Cloud: sizes of the tiers of internet egress"),
     "egress.oci_usd_by_tier": _("OCI: internet egress, by tier"),
 }
 

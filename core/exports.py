@@ -139,5 +139,4 @@ def export_response(
         content_disposition_header(True, f"{name}.{kind}") or "attachment"
     )
     response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-store"
     return response

@@ -198,5 +198,4 @@ def download(stored: StoredFile) -> FileResponse:
     response["Content-Disposition"] = content_disposition_header(True, stored.name) or "attachment"
     response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["Cache-Control"] = "private, no-store"
     return response

@@ -9,11 +9,11 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.errors import DomainError, InputError
 from core.models import Job, User
+from core.templatetags.ui import said
 
 
 class ProjectFormRenderer(TemplatesSetting):
@@ -26,7 +26,7 @@ class ProjectFormRenderer(TemplatesSetting):
 def refuse(form: forms.BaseForm, error: DomainError) -> None:
     """Show a domain error in `form`: at its field when the form has one of that name, else above the fields."""
     field = error.field if isinstance(error, InputError) and error.field in form.fields else None
-    form.add_error(field, ValidationError(error.message.render(gettext), code=error.code))
+    form.add_error(field, ValidationError(said(error.message), code=error.code))
 
 
 def say_errors(request: HttpRequest, form: forms.BaseForm) -> None:

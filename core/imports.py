@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
@@ -66,6 +66,19 @@ class Row:
     line: int
     cells: Mapping[str, str]
     problem: Message | None = None
+
+
+Fate = TypeVar("Fate")  # what becomes of one row
+
+
+@dataclass(frozen=True, slots=True)
+class Preview(Generic[Fate]):
+    """What applying an import would do; with `choices` instead, the encoding has to be chosen first."""
+
+    fates: list[Fate]
+    counts: dict[str, int]
+    unknown_columns: tuple[str, ...] = ()
+    choices: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

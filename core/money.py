@@ -53,6 +53,37 @@ def round_amount(amount: Decimal, currency: str) -> Decimal:
     return amount.quantize(minor_unit(currency), rounding=ROUND_HALF_UP)
 
 
+LARGEST_AMOUNT = Decimal(1_000_000_000_000)  # no price or amount that a person gives reaches it
+
+
+def check_amount(
+    field: str, amount: Decimal, *, above_zero: bool = False, places: int | None = 2
+) -> Decimal:
+    """`amount` as given: from 0 (or above it) to below LARGEST_AMOUNT, with at most `places` decimals (None: any).
+
+    Raises InputError naming field, value and limit; nothing is rounded in silence.
+    """
+    if not amount.is_finite() or not 0 <= amount < LARGEST_AMOUNT or (above_zero and amount == 0):
+        words = {"field": field, "value": str(amount), "limit": str(LARGEST_AMOUNT)}
+        raise InputError(
+            field,
+            msg("%(field)s is %(value)s; it must be above 0 and below %(limit)s", **words)
+            if above_zero
+            else msg("%(field)s is %(value)s; it must be 0 or more and below %(limit)s", **words),
+            value=amount,
+            limit=f"{'>' if above_zero else '>='} 0, < {LARGEST_AMOUNT}",
+        )
+    exponent = amount.normalize().as_tuple().exponent
+    if places is not None and isinstance(exponent, int) and -exponent > places:
+        raise InputError(
+            field,
+            msg("%(field)s is %(value)s; it takes at most %(limit)s decimal places", field=field,
+                value=str(amount), limit=places),
+            value=amount, limit=places,
+        )  # fmt: skip
+    return amount
+
+
 class CurrencyMismatch(DomainError):
     """Two currencies met without a rate."""
 

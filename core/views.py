@@ -218,7 +218,6 @@ def token_issue(request: SignedInRequest) -> HttpResponse:
     """A fresh key to the API, shown on this answer only."""
     key = issue_token(request.user)
     response = _preferences(request, PreferencesForm(instance=request.user), key=key)
-    response["Cache-Control"] = "no-store"
     return response
 
 

@@ -14,11 +14,9 @@ from core.audit import record
 from core.errors import InputError
 from core.messages import Message, msg
 from core.models import User
-from core.money import CURRENCIES
+from core.money import CURRENCIES, check_amount
 from core.organisation import today
 from core.policies import require
-
-LARGEST = Decimal(10) ** 12
 
 
 @transaction.atomic
@@ -60,7 +58,8 @@ def add_lease(
         ("deposit", deposit, False),
         ("buyout", buyout, False),
     ):
-        _check_amount(name, amount, above_zero=least)
+        if amount is not None:
+            check_amount(name, amount, above_zero=least)
     if not 1 <= term_months <= MOST_MONTHS:
         limit = f"1 … {MOST_MONTHS}"
         raise InputError(
@@ -104,21 +103,6 @@ def add_lease(
     )
     changes.tell()
     return row
-
-
-def _check_amount(name: str, amount: Decimal | None, *, above_zero: bool) -> None:
-    if amount is None:
-        return
-    exponent = amount.as_tuple().exponent
-    limit = "> 0" if above_zero else ">= 0"
-    fits = isinstance(exponent, int) and exponent >= -2 and amount < LARGEST
-    if not fits or amount < 0 or (above_zero and amount == 0):
-        raise InputError(
-            name,
-            msg("%(field)s is %(value)s; it must be %(limit)s, with two decimal places at most", field=name,
-                value=str(amount), limit=limit),
-            value=amount, limit=limit,
-        )  # fmt: skip
 
 
 def _refused(name: str, message: Message, value: object) -> InputError:

@@ -21,7 +21,7 @@ from catalog.models import (
 from core.errors import InputError
 from core.imports import Row, parse_date, parse_decimal, uses_decimal_comma
 from core.messages import Message, msg
-from core.money import CURRENCIES
+from core.money import CURRENCIES, check_amount
 
 ABOUT = ("currency", "as_of", "source", "source_url", "confidence", "notes")
 OFFER_COLUMNS = (
@@ -46,7 +46,6 @@ COLUMNS = {
     PriceImport.Target.HARDWARE: (HARDWARE_COLUMNS, HARDWARE_REQUIRED),
 }
 ADD, UNCHANGED, REFUSED = "add", "unchanged", "refused"
-MAX_AMOUNT = Decimal(10) ** 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +113,7 @@ class _Plan:
 
     def amount(self, row: Row, name: str) -> Decimal:
         value = parse_decimal(name, self.text(row, name, 40), decimal_comma=self.comma)
-        if not 0 < value < MAX_AMOUNT:
-            raise InputError(
-                name,
-                msg("%(field)s is %(value)s; it must be above 0", field=name, value=str(value)),
-                value=value,
-                limit="> 0",
-            )
-        return value
+        return check_amount(name, value, above_zero=True, places=None)
 
     def whole(self, row: Row, name: str, low: int, high: int) -> int:
         text = self.text(row, name, 20)

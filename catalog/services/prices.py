@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.files.base import File
@@ -17,7 +16,7 @@ from catalog.services.price_rows import ADD, COLUMNS, REFUSED, UNCHANGED, Fate, 
 from core.audit import record
 from core.errors import InputError, StaleData
 from core.files import TEXT, check_upload, store_upload
-from core.imports import ENCODINGS, MAX_BYTES, EncodingNeeded, Row, Table, read_table
+from core.imports import ENCODINGS, MAX_BYTES, EncodingNeeded, Preview, Row, Table, read_table
 from core.messages import msg
 from core.models import User
 from core.organisation import today
@@ -25,16 +24,6 @@ from core.policies import require
 from core.transitions import advance, check_version, lock
 
 ACCEPTED = frozenset({TEXT, "application/zip"})
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What applying an import would do; with `choices` instead, the encoding has to be chosen first."""
-
-    fates: list[Fate]
-    counts: dict[str, int]
-    unknown_columns: tuple[str, ...] = ()
-    choices: Mapping[str, str] | None = None
 
 
 def start_import(*, target: str, upload: File[Any], encoding: str = "", by: User) -> PriceImport:
@@ -74,7 +63,7 @@ def choose_encoding(*, pk: int, encoding: str, by: User) -> PriceImport:
     return row
 
 
-def preview(row: PriceImport) -> Preview:
+def preview(row: PriceImport) -> Preview[Fate]:
     """The fate of every row if the import were applied now."""
     try:
         table = _read(row)

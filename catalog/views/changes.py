@@ -32,22 +32,16 @@ from catalog.services.price_rows import ADD, COLUMNS, REFUSED, UNCHANGED
 from catalog.services.rates import add_rate
 from catalog.services.revisions import ACCELERATOR, ARCHITECTURE, PLATFORM, TCO, Subject, correct
 from catalog.tables import HARDWARE, LEASES, OFFERS, RATES
-from core.errors import DomainError, InputError, StaleData
+from core.errors import InputError, StaleData
 from core.exports import Column, export_response
+from core.forms import refuse
 from core.http import SignedInRequest
 from core.imports import refused_first
 from core.organisation import organisation, today
 from core.policies import require
-from core.templatetags.ui import said
 from core.whole import whole
 
 ROWS_SHOWN = 500
-
-
-def _say(form: Any, error: DomainError) -> None:
-    """Put a service's refusal beside the field it names, or above the form."""
-    field = error.field if isinstance(error, InputError) and error.field in form.fields else None
-    form.add_error(field, said(error.message))
 
 
 def _correct(
@@ -63,7 +57,7 @@ def _correct(
         try:
             correct(subject, pk=of.pk, changes=form.changes(), by=request.user, **form.about())
         except (InputError, StaleData) as error:
-            _say(form, error)
+            refuse(form, error)
         else:
             messages.success(
                 request, _("The correction was added. The earlier figures stay in the history.")
@@ -99,7 +93,7 @@ def rate_add(request: SignedInRequest) -> HttpResponse:
         try:
             row = add_rate(by=request.user, **form.cleaned_data)
         except InputError as error:
-            _say(form, error)
+            refuse(form, error)
         else:
             messages.success(request, _("%(rate)s was added.") % {"rate": row})
             return redirect("rate-list")
@@ -117,7 +111,7 @@ def lease_add(request: SignedInRequest) -> HttpResponse:
         try:
             row = add_lease(by=request.user, **form.quotation())
         except InputError as error:
-            _say(form, error)
+            refuse(form, error)
         else:
             messages.success(request, _("%(lease)s was added.") % {"lease": row})
             return redirect("lease-list")
@@ -141,7 +135,7 @@ def price_import(request: SignedInRequest) -> HttpResponse:
                 by=request.user,
             )
         except InputError as error:
-            _say(form, error)
+            refuse(form, error)
         else:
             return redirect(row)
     columns = [
@@ -221,7 +215,7 @@ def price_import_encoding(request: SignedInRequest, pk: int) -> HttpResponse:
         try:
             prices.choose_encoding(pk=pk, encoding=form.cleaned_data["encoding"], by=request.user)
         except InputError as error:
-            _say(form, error)
+            refuse(form, error)
         else:
             return redirect(row)
     return _preview(request, row, form)

@@ -113,10 +113,10 @@ class ImportSerializer(serializers.ModelSerializer[RequestImport]):
         fields = ["id", "name", "encoding", "delimiter", "status", "version", "all_or_nothing", "counts", "job",
                   "encodings", "rows"]  # fmt: skip
 
-    def _preview(self, row: RequestImport) -> imports.Preview | None:
+    def _preview(self, row: RequestImport) -> imports.Preview[imports.Fate] | None:
         if row.status != RequestImport.Status.PREVIEW:
             return None
-        kept: imports.Preview | None = getattr(self, "_shown", None)
+        kept: imports.Preview[imports.Fate] | None = getattr(self, "_shown", None)
         if kept is None:
             kept = self._shown = imports.preview(row, row.created_by)
         return kept

@@ -16,7 +16,16 @@ from core import jobs
 from core.audit import in_batch, record
 from core.errors import DomainError, InputError, NotPermitted
 from core.files import TEXT, check_upload, store_upload
-from core.imports import ENCODINGS, MAX_BYTES, EncodingNeeded, Row, Table, parse_date, read_table
+from core.imports import (
+    ENCODINGS,
+    MAX_BYTES,
+    EncodingNeeded,
+    Preview,
+    Row,
+    Table,
+    parse_date,
+    read_table,
+)
 from core.jobs import Progress
 from core.messages import Message, msg
 from core.models import Team, User
@@ -58,16 +67,6 @@ class Fate:
     messages: tuple[Message, ...] = ()
     team: Team | None = None
     content: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What applying would do; with `choices` instead, the encoding has to be chosen first."""
-
-    fates: list[Fate]
-    counts: dict[str, int]
-    unknown_columns: tuple[str, ...] = ()
-    choices: Mapping[str, str] | None = None
 
 
 def may_import(user: User) -> bool:
@@ -115,7 +114,7 @@ def choose_encoding(*, pk: int, encoding: str, by: User) -> RequestImport:
     return row
 
 
-def preview(row: RequestImport, by: User) -> Preview:
+def preview(row: RequestImport, by: User) -> Preview[Fate]:
     """The fate of every row if `by` applied the import now. Writes nothing."""
     try:
         table = _read(row)
@@ -253,7 +252,7 @@ def apply_import(
     return row
 
 
-def _check(shown: Preview, all_or_nothing: bool) -> None:
+def _check(shown: Preview[Fate], all_or_nothing: bool) -> None:
     if shown.choices is not None:
         raise InputError("encoding", msg("Choose the encoding first"))
     if all_or_nothing and shown.counts[REFUSED]:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import InputError
-from core.forms import refuse
+from core.forms import refuse, say_errors
 from core.http import SignedInRequest
 from core.models import Job
 from core.organisation import organisation, quarter_at
@@ -168,9 +168,7 @@ def _posted(request: SignedInRequest, change: BudgetChange) -> HttpResponse:
 
 
 def _refused(request: SignedInRequest, budget: Budget, name: str, form: Any) -> HttpResponse:
-    for field, errors in form.errors.items():
-        label = form.fields[field].label if field in form.fields else ""
-        messages.error(request, f"{label}: {' '.join(errors)}".strip(": "))
+    say_errors(request, form)
     context = {**_detail(request, budget), name: form}
     return render(request, "planning/budget_detail.html", context, status=422)
 

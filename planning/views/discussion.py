@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import InputError
 from core.files import download
-from core.forms import refuse
+from core.forms import refuse, say_errors
 from core.http import SignedInRequest
 from planning.forms.discussion import CommentForm, FileForm
 from planning.services import discussion
@@ -36,8 +36,7 @@ def comment_add(request: SignedInRequest, pk: int) -> HttpResponse:
 def _again(request: SignedInRequest, pk: int, **forms: Any) -> HttpResponse:
     """The request's page with what was typed and what is wrong with it."""
     for form in forms.values():
-        for errors in form.errors.values():
-            messages.error(request, " ".join(str(error) for error in errors))
+        say_errors(request, form)
     context = {**detail_context(request, visible(request, pk)), **forms}
     return render(request, "planning/request_detail.html", context, status=422)
 

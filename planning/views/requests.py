@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import DomainError, InputError, StaleData
-from core.forms import refuse
+from core.forms import refuse, say_errors
 from core.http import SignedInRequest
 from core.organisation import quarter_at, today
 from core.whole import whole
@@ -426,8 +426,7 @@ def _refused(
     for row in context["actions"]:
         if row["step"].action == action:
             row["form"] = form
-    for errors in form.errors.values():
-        messages.error(request, " ".join(str(error) for error in errors))
+    say_errors(request, form)
     return render(request, "planning/request_detail.html", context, status=422)
 
 

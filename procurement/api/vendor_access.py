@@ -317,7 +317,7 @@ class RfqVendorKey(APIView):
         """The answer is the only place where it is shown."""
         visible(request, "rfq", pk)
         key = vendor_access.issue_token(rfq_id=pk, vendor_id=vendor, by=api_user(request))
-        return Response({"key": key}, status=201, headers={"Cache-Control": "no-store"})
+        return Response({"key": key}, status=201)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, pk: int, vendor: int) -> Response:

@@ -150,10 +150,7 @@ def asset_labels(request: SignedInRequest) -> HttpResponse:
     return HttpResponse(
         content,
         content_type="application/pdf",
-        headers={
-            "Content-Disposition": 'attachment; filename="labels.pdf"',
-            "Cache-Control": "private, no-store",
-        },
+        headers={"Content-Disposition": 'attachment; filename="labels.pdf"'},
     )
 
 

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from core.audit import trail
 from core.errors import DomainError
 from core.files import download, safe_name
+from core.forms import say_errors
 from core.http import SignedInRequest
 from core.once import repeatable
 from procurement import policies
@@ -37,7 +38,7 @@ def evidence_upload(request: SignedInRequest, pk: int) -> HttpResponse:
     nodes = Asset.objects.filter(receipt_line__delivery=delivery, kind=AssetKind.NODE)
     form = EvidenceForm(request.POST, request.FILES, nodes=nodes)
     if not form.is_valid():
-        messages.error(request, " ".join(str(e) for errors in form.errors.values() for e in errors))
+        say_errors(request, form)
         return redirect(_back(request, pk))
     kept = []
     for upload in form.cleaned_data["uploads"]:

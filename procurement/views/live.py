@@ -61,11 +61,6 @@ def _page(request: SignedInRequest, pk: int, token: str = "") -> HttpResponse:
         "token": token,
         "push_url": request.build_absolute_uri(reverse("api-live-push")),
     }
-    response = (
-        render(request, "procurement/live.html#cards", context)
-        if request.htmx and not request.htmx.boosted and not token
-        else render(request, "procurement/live.html", context)
-    )
-    if token:
-        response["Cache-Control"] = "no-store"
-    return response
+    if request.htmx and not request.htmx.boosted and not token:
+        return render(request, "procurement/live.html#cards", context)
+    return render(request, "procurement/live.html", context)

@@ -130,7 +130,6 @@ def vendor_key(request: SignedInRequest, pk: int) -> HttpResponse:
         messages.error(request, error.message.render(_))
         return redirect("rfq-detail", pk=pk)
     response = _detail(request, pk, key=key, key_vendor=vendor)
-    response["Cache-Control"] = "no-store"
     return response
 
 

@@ -124,5 +124,4 @@ def rma_bundle(request: SignedInRequest, pk: int) -> HttpResponseBase:
         content_disposition_header(True, f"{rma.number}.zip") or "attachment"
     )
     response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "private, no-store"
     return response

@@ -6,12 +6,21 @@
   const TOP = 100;
   const HOLD = 5; // what an arrow key moves; page keys move four times as much
 
+  // The numbers as typed, or null for what cannot be drawn (a sign, a word, another count): the server names it.
   const read = (field, count) => {
-    const numbers = (field.value.match(/[0-9.eE+]+/g) || []).map(Number).filter((number) => number >= 0);
+    const words = field.value.trim().split(/[\s,;]+/);
+    const numbers = words[0] ? words.map(Number) : [];
+    if (numbers.some((number) => !Number.isFinite(number) || number < 0)) return null;
     if (numbers.length === count) return numbers;
     const day = Number(field.dataset.barsColumns);
     if (numbers.length === day && count % day === 0) return Array.from({ length: count }, (_, at) => numbers[at % day]);
     return null;
+  };
+
+  // What a full bar stands for: typed numbers up to 100 are heights as they are, all others fill the stage.
+  const scaleOf = (values) => {
+    const most = Math.max(...values, 0);
+    return most > 1 && most <= TOP ? TOP : most || TOP;
   };
 
   const draw = (field) => {
@@ -20,6 +29,8 @@
     const heads = field.dataset.barsHeads.split("|");
     const count = columns * names.length;
     let values = Array(count).fill(0);
+    let scale = TOP;
+    let before = null; // the values when a pointer went down
     let row = names.length > 1 ? -1 : 0; // -1: every day at once
 
     const box = document.createElement("div");
@@ -28,7 +39,6 @@
     picker.className = "bars-rows";
     const stage = document.createElement("div");
     stage.className = "bars-stage";
-    stage.dataset.columns = String(columns);
     box.append(picker, stage);
     field.before(box);
 
@@ -57,10 +67,8 @@
     });
 
     const paint = () => {
-      const most = Math.max(...values, 0);
       bars.forEach((bar, column) => {
-        const value = shown(column);
-        const share = most > TOP ? (value / most) * TOP : value;
+        const share = (shown(column) / scale) * TOP;
         bar.firstChild.style.height = `${share}%`;
         bar.setAttribute("aria-valuenow", String(Math.round(share)));
         bar.setAttribute("aria-label", `${row < 0 ? field.dataset.barsAll : names[row]} ${heads[column]}`.trim());
@@ -70,13 +78,15 @@
       });
     };
 
-    const scaled = () => {
-      const most = Math.max(...values);
-      if (most > TOP) values = values.map((value) => Math.round((value / most) * TOP));
+    // Bars are moved in hundredths of the stage; what was typed in another measure keeps its proportions, and a small
+    // number does not become none.
+    const toHundredths = () => {
+      if (scale !== TOP) values = values.map((value) => Number(((value / scale) * TOP).toPrecision(3)));
+      scale = TOP;
     };
 
     const set = (column, value) => {
-      scaled();
+      toHundredths();
       const kept = Math.max(0, Math.min(TOP, Math.round(value)));
       names.forEach((_, at) => {
         if (row < 0 || at === row) values[at * columns + column] = kept;
@@ -104,12 +114,25 @@
       set(bars.indexOf(bar), ((track.bottom - event.clientY) / track.height) * TOP);
     };
     stage.addEventListener("pointerdown", (event) => {
+      if (before) return; // a second finger
       event.preventDefault();
+      before = { values: [...values], scale };
       stage.setPointerCapture(event.pointerId);
       pull(event);
     });
     stage.addEventListener("pointermove", (event) => { if (stage.hasPointerCapture(event.pointerId)) pull(event); });
-    stage.addEventListener("pointerup", write);
+    stage.addEventListener("pointerup", (event) => {
+      if (!before || !stage.hasPointerCapture(event.pointerId)) return;
+      before = null;
+      write();
+    });
+    // The system took the pointer (a gesture, a call): nothing was drawn.
+    stage.addEventListener("pointercancel", () => {
+      if (!before) return;
+      ({ values, scale } = before);
+      before = null;
+      paint();
+    });
 
     stage.addEventListener("keydown", (event) => {
       const column = bars.indexOf(event.target);
@@ -129,10 +152,10 @@
       }
     });
 
-    // Numbers that are typed or pasted are drawn too.
+    // Numbers that are typed or pasted are drawn too; an emptied field is an empty stage.
     const follow = () => {
-      const typed = read(field, count);
-      if (typed) { values = typed; paint(); }
+      const typed = field.value.trim() ? read(field, count) : Array(count).fill(0);
+      if (typed) { values = typed; scale = scaleOf(values); paint(); }
     };
     field.addEventListener("change", follow);
     follow();

@@ -24,7 +24,7 @@ def test_a_key_is_shown_once_replaced_and_revoked(client, user):
     page = client.post(reverse("token-issue"))
     first = Token.objects.get(user=user).key
     assert first in page.content.decode()
-    assert page["Cache-Control"] == "no-store"
+    assert page["Cache-Control"] == "private, no-store"
     assert first not in client.get(reverse("preferences")).content.decode()
 
     client.post(reverse("token-issue"))

@@ -7,7 +7,6 @@ price of snapshots or of reads from its object store is known: its storage and i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 
 from core.errors import InputError
 from core.messages import Message, msg
@@ -18,13 +17,8 @@ from planning.economics.unit_costs import DataPrices
 from planning.study.search import places
 from planning.study.search.snapshot import Snapshot
 
-# Clouds with prices of their own: name, and sizes of their egress tiers [GB], the last without an end.
-CLOUDS: dict[str, tuple[str, tuple[int | None, ...]]] = {
-    "aws": ("AWS", (10_000, 40_000, 100_000, None)),
-    "azure": ("Azure", (10_000, 40_000, 100_000, None)),
-    "gcp": ("Google Cloud", (1_000, 9_000, None)),
-    "oci": ("OCI", (None,)),
-}
+# Clouds with prices of their own, by the names in the cost defaults.
+CLOUDS = {"aws": "AWS", "azure": "Azure", "gcp": "Google Cloud", "oci": "OCI"}
 USUAL, CHINA = "usual", "china"
 
 
@@ -61,15 +55,19 @@ def cloud_data(name: str, provider: str, snapshot: Snapshot, currency: str) -> C
 
 
 def _own(name: str, snapshot: Snapshot, currency: str) -> CloudData:
-    called, sizes = CLOUDS[name]
     storage = defaults.known(f"storage_hot.{name}_usd_per_gb_month")
     tiers = defaults.known_curve(f"egress.{name}_usd_by_tier")
-    if len(tiers.value) != len(sizes):
-        raise checks.refuse(tiers.name, len(tiers.value), f"{len(sizes)} tiers")
+    # The last tier has no end, so a cloud with one price needs no sizes.
+    sizes = defaults.curve(f"egress_tiers.{name}_gb") if len(tiers.value) > 1 else ()
+    if len(tiers.value) != len(sizes) + 1:
+        raise checks.refuse(tiers.name, len(tiers.value), f"{len(sizes) + 1} tiers")
     hot = _price(storage.value, "USD", snapshot, currency)
     steps = tuple(
-        (None if size is None else Decimal(size), _price(each, "USD", snapshot, currency).amount)
-        for size, each in zip(sizes, tiers.value, strict=True)
+        (
+            None if size is None else exact.to_decimal(size),
+            _price(each, "USD", snapshot, currency).amount,
+        )
+        for size, each in zip((*sizes, None), tiers.value, strict=True)
     )
     prices = DataPrices(
         storage_gb_month=hot,
@@ -85,7 +83,7 @@ def _own(name: str, snapshot: Snapshot, currency: str) -> CloudData:
     note = msg(
         "Data at %(cloud)s's prices of %(day)s (%(source)s); snapshots count as storage, reads as traffic between "
         "regions",
-        cloud=called, day=storage.as_of, source=storage.source.partition(":")[0],
+        cloud=CLOUDS[name], day=storage.as_of, source=storage.source.partition(":")[0],
     )  # fmt: skip
     return CloudData(prices, note)
 

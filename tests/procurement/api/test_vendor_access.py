@@ -346,7 +346,7 @@ def test_who_may_give_and_take_keys_by_page_and_api(s, client):
     client.force_login(s.procurement)
     shown = client.post(page, {"vendor": s.vendor.pk})
     assert "shown this once" in shown.text
-    assert shown["Cache-Control"] == "no-store"
+    assert shown["Cache-Control"] == "private, no-store"
     assert "shown this once" not in client.get(rfq.get_absolute_url()).text
     client.post(page, {"vendor": s.vendor.pk, "revoke": "1"})
     assert not VendorToken.objects.filter(revoked_at=None).exists()

@@ -7,7 +7,10 @@ from decimal import Decimal
 
 import pytest
 
+from core.errors import InputError
+from planning.economics import defaults
 from planning.economics.types import PaymentMode
+from planning.study.search import data_prices
 from tests.planning.study.search import markets
 from tests.planning.study.search.markets import (
     A100,
@@ -154,6 +157,25 @@ def test_egress_goes_by_tier_after_what_is_without_charge():
     assert abs(moved("aws") - (gb - 100) * Decimal("0.09")) < 1
     assert abs(moved("gcp") - gb * Decimal("0.12")) < 1
     assert moved("oci") == 0  # 10 TB a month without charge
+
+
+def test_the_sizes_of_the_tiers_are_data_with_a_source_and_fit_the_prices():
+    for cloud in data_prices.CLOUDS:
+        prices = defaults.known_curve(f"egress.{cloud}_usd_by_tier")
+        if len(prices.value) > 1:
+            sizes = defaults.known_curve(f"egress_tiers.{cloud}_gb")
+            assert (len(sizes.value) + 1, sizes.unit) == (len(prices.value), "GB")
+            assert (sizes.status == "derived") == sizes.source.startswith("Derived: ")
+    smaller = replace(defaults.known_curve("egress_tiers.gcp_gb"), value=(100.0, 200.0))
+    usd = market(offer(provider="gcp"))
+    with defaults.corrected([smaller]):
+        steps = data_prices.cloud_data("gcp", "gcp", usd, "USD").prices.egress_tiers
+    assert [size for size, _price in steps] == [100, 200, None]
+    with (
+        defaults.corrected([replace(smaller, value=(100.0,))]),
+        pytest.raises(InputError, match="2 tiers"),
+    ):
+        data_prices.cloud_data("gcp", "gcp", usd, "USD")
 
 
 def test_the_plans_of_several_clouds_agree_with_the_search_to_the_cent():
