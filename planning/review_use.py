@@ -38,6 +38,23 @@ def action_words() -> dict[str, str]:
     }
 
 
+def pool_words(key: str) -> str:
+    """The name of a pool (`team · accelerator · ownership`, as a snapshot keeps it) as people read it."""
+    parts = key.split(" · ")
+    if len(parts) != 3:
+        return key
+    team, slug, ownership = parts
+    owned = Ownership(ownership).label if ownership in Ownership.values else ownership
+    return f"{team} · {accelerator_label(slug)} · {owned}"
+
+
+def _line(line: Mapping[str, Any]) -> str:
+    """A step of the arithmetic; the other pool that it may speak of by its name."""
+    found = Message.from_json(dict(line))
+    params = {k: pool_words(str(v)) if k == "other" else v for k, v in found.params.items()}
+    return said(Message(found.template, params))
+
+
 def recommended(data: Mapping[str, Any]) -> tuple[Section, ...]:
     """The recommendation for each pool with its arithmetic."""
     rows = data.get("recommendations")
@@ -53,8 +70,8 @@ def recommended(data: Mapping[str, Any]) -> tuple[Section, ...]:
             ),
             tuple(
                 (
-                    row["pool"], number_format(row["cards"]), percent(row["utilization"]),
-                    words[row["action"]] + (f" ({row['to']})" if row["to"] else ""),
+                    pool_words(row["pool"]), number_format(row["cards"]), percent(row["utilization"]),
+                    words[row["action"]] + (f" ({pool_words(row['to'])})" if row["to"] else ""),
                     number_format(row["change"]) if row["change"] else DASH,
                     DASH if row["waiting"] is None else money(Decimal(row["waiting"]), data["currency"]),
                 )
@@ -65,7 +82,7 @@ def recommended(data: Mapping[str, Any]) -> tuple[Section, ...]:
             _("The arithmetic"),
             ((_("Pool"), ""), (_("How the recommendation comes about"), "")),
             tuple(
-                (row["pool"], " ".join(said(Message.from_json(line)) for line in row["lines"]))
+                (pool_words(row["pool"]), " ".join(_line(line) for line in row["lines"]))
                 for row in rows
             ),
         ),
@@ -228,7 +245,8 @@ def _forecast(data: Mapping[str, Any]) -> Section:
                 ),
                 tuple(
                     (
-                        row["pool"], significant(row["low"]), significant(row["busy"]), significant(row["high"]),
+                        pool_words(row["pool"]),
+                        significant(row["low"]), significant(row["busy"]), significant(row["high"]),
                         significant(row["peak"]), percent(row["error"]), number_format(row["tests"]),
                     )
                     for row in rows
@@ -253,7 +271,7 @@ def _course(row: Mapping[str, Any]) -> charts.Chart:
         if v is not None
     ]
     return charts.lines(
-        title=_("Busy cards by week: %(pool)s") % {"pool": row["pool"]},
+        title=_("Busy cards by week: %(pool)s") % {"pool": pool_words(row["pool"])},
         labels=(_("Weeks from the end of the quarter"), _("Figure"), _("Cards")),
         rows=[*known, *ahead],
     )

@@ -80,6 +80,8 @@ def value(name: str, shown: Any) -> str:
 def _workload_value(field: workloads.Field, shown: Any) -> str:
     if field.name == "model":
         return model_label(str(shown))
+    if field.name == "accelerator":
+        return accelerator_label(str(shown))
     if field.type == "choice":
         return next(
             (text.render(gettext) for code, text in field.choices if code == shown), str(shown)

@@ -8,6 +8,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from catalog.reference import accelerator_label
 from core.templatetags.ui import percent, quantity, said, span
 from planning.models.telemetry import Ownership
 from planning.selectors.telemetry import Fleet, Pool, Queue, Use
@@ -51,7 +52,8 @@ def pool_columns() -> list[tuple[str, str]]:
 def pool_row(pool: Pool) -> list[str]:
     use = pool.use
     return [
-        pool.team or _("no team"), pool.accelerator or _("not told"), str(Ownership(pool.ownership).label),
+        pool.team or _("no team"), accelerator_label(pool.accelerator) or _("not told"),
+        str(Ownership(pool.ownership).label),
         number_format(use.cards), percent(use.utilization), percent(use.sm), percent(use.tensor),
         percent(use.memory), energy(use), number_format(pool.idle), percent(use.covered),
     ]  # fmt: skip

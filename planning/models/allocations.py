@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from catalog.reference import accelerator_label
 from core.models import Team, User
 from planning.models.requests import CapacityRequest, visible_teams
 from planning.states import ALLOCATION_RULES, AllocationStatus, transitions
@@ -24,7 +25,7 @@ class CapacityPool(models.Model):
         ordering = ["accelerator_slug"]
 
     def __str__(self) -> str:
-        return self.accelerator_slug
+        return accelerator_label(self.accelerator_slug)
 
 
 class AllocationQuerySet(models.QuerySet["Allocation"]):

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from catalog.reference import accelerator_label
 from core.models import (
     CURRENCY_CHOICES,
     Job,
@@ -318,7 +319,7 @@ class PoolDay(SumsBase):
         ]
 
     def __str__(self) -> str:
-        return f"{self.accelerator_slug} {self.day}"
+        return f"{accelerator_label(self.accelerator_slug)} {self.day}"
 
 
 class JobRun(models.Model):

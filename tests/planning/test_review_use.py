@@ -1,6 +1,8 @@
 """What a review says of use, supply and forecast, and what a correction changed."""
 
 import io
+import re
+from html import unescape
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -11,6 +13,7 @@ from pypdf import PdfReader
 from core.models import Organisation
 from core.organisation import today
 from core.roles import Role
+from planning import review_use
 from planning.actuals import QuarterActuals
 from planning.demo_telemetry import load_telemetry
 from planning.models import CapacityReview, TelemetrySource
@@ -135,3 +138,21 @@ def test_make_review_says_when_there_is_nothing_to_write(organisation, tmp_path)
         call_command("make_review", "--out", str(tmp_path / "x.pdf"))
     with pytest.raises(CommandError, match="quarter"):
         call_command("make_review", "--quarter", "soon", "--out", str(tmp_path / "x.pdf"))
+
+
+@pytest.mark.parametrize("name", ["review-detail", "telemetry"])
+def test_pools_are_called_by_the_names_of_their_cards(review, client, make_user, name):
+    frozen(review)
+    client.force_login(make_user(Role.FINANCE))
+    address = {
+        "review-detail": reverse("review-detail", args=[review.pk]),
+        "telemetry": reverse("telemetry"),
+    }[name]
+    page = client.get(address).content.decode()
+    text = unescape(re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", page, flags=re.S))
+    assert not re.findall(r"nvidia-[\w-]+", text)
+    assert "L40S" in text
+    words = review_use.pool_words("search · nvidia-l40s-48gb · owned")
+    assert "nvidia" not in words
+    assert words.startswith("search · ")
+    assert review_use.pool_words("what a person wrote") == "what a person wrote"

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.test import override_settings
 from django.utils import timezone
 
+from catalog import reference
 from core.models import AuditEntry, Job, Notice, User
 from planning.models import Allocation, Budget, CapacityRequest, CapacityReview, Study
 from planning.models.month_one import MonthOneReview
@@ -25,6 +26,9 @@ pytestmark = pytest.mark.slow
 
 PEOPLE = ("lin", "ming", "chen", "he", "wu", "zhao", "sun", "admin")
 LINK = re.compile(r'<a\b[^>]*?\shref="(/[^"#]*)')
+SLUGS = frozenset(reference.accelerators()) | frozenset(reference.architectures())
+# a word with a hyphen that is no part of a path or an address
+NAME = re.compile(r"(?<![\w./-])[a-z0-9][a-z0-9.-]*-[a-z0-9.-]*[a-z0-9](?![\w/-])")
 ELSEWHERE = re.compile(r"^/(accounts|api|support|static)/")
 
 
@@ -133,27 +137,46 @@ def test_what_is_sealed_is_sealed(demo, client):
 @pytest.mark.parametrize("who", PEOPLE)
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 def test_no_page_breaks(demo, client, who, language):
-    """Every link leads somewhere, from Home on; each object of the demo is a page of its own here."""
+    """Every link leads somewhere, from Home on, and names are shown, not short names; each object of the demo is a page
+    of its own here."""
     client.force_login(User.objects.get(email=f"{who}@demo.example"))
     client.cookies["django_language"] = language
-    queue, seen, walls, kinds = [("/", "")], set(), [], Counter()
+    walls, slugs, kinds = [], [], Counter()
+    for path, shown_on, answer in pages(client, 3 if language == "en" else 1, kinds):
+        if answer.status_code != 200:
+            walls.append((path, answer.status_code, shown_on))
+        elif answer.get("Content-Type", "").startswith("text/html"):
+            slugs += [(path, slug) for slug in slugs_in(answer.content.decode())]
+    assert walls == []
+    assert slugs == []
+    assert len(kinds) > 10
+
+
+def pages(client, most, kinds):
+    """(path, where it was linked, answer) of every kind of page that Home leads to, `most` of each."""
+    queue, seen = [("/", "")], set()
     while queue:
         path, shown_on = queue.pop()
         kind = re.sub(
             r"\d+", "#", re.sub(r"^(/catalogue/[a-z-]+/)[^/]+/", r"\1x/", path.split("?")[0])
         )
-        if path in seen or kinds[kind] >= (3 if language == "en" else 1):
+        if path in seen or kinds[kind] >= most:
             continue
         seen.add(path)
         kinds[kind] += 1
         answer = client.get(path, follow=True)
-        if answer.status_code != 200:
-            walls.append((path, answer.status_code, shown_on))
-        elif answer.get("Content-Type", "").startswith("text/html"):
+        yield path, shown_on, answer
+        if answer.status_code == 200 and answer.get("Content-Type", "").startswith("text/html"):
             queue += [
                 (target, path)
                 for target in map(unescape, LINK.findall(answer.content.decode()))
                 if not ELSEWHERE.match(target)
             ]
-    assert walls == []
-    assert len(kinds) > 10
+
+
+def slugs_in(page):
+    """Short names of accelerators and models in what a person reads; a field that asks for one may give an example."""
+    text = re.sub(r"<(script|style|datalist|textarea)\b.*?</\1>", " ", page, flags=re.S)
+    text = re.sub(r'<(\w+)[^>]*\bclass="[^"]*\bhelp\b[^"]*".*?</\1>', " ", text, flags=re.S)
+    words = set(NAME.findall(unescape(re.sub(r"<[^>]*>", " ", text))))
+    return sorted(words & SLUGS)
