@@ -108,6 +108,8 @@ def _workload_value(field: workloads.Field, shown: Any) -> str:
             "day": date_format(date.fromisoformat(shown["start"][:10])),
             "peak": significant(peak_over_mean(shown)),
         }
+    if isinstance(shown, float) and shown.is_integer():
+        shown = int(shown)  # 40,000 hours, not 40,000.0
     if isinstance(shown, int | float) and field.unit:
         if abs(shown) >= 1e5 or field.unit == "B":
             return quantity(shown, field.unit)
@@ -115,6 +117,14 @@ def _workload_value(field: workloads.Field, shown: Any) -> str:
     if isinstance(shown, int | float):
         return number_format(shown, force_grouping=True)
     return str(shown)
+
+
+def _assumed_value(field: workloads.Field, row: Mapping[str, Any]) -> str:
+    """A value that nobody told, and where it comes from."""
+    told = {"value": _workload_value(field, row["value"])}
+    if row["origin"] == workloads.DERIVED:
+        return gettext("%(value)s (from the hours of load)") % told
+    return gettext("%(value)s (usual value, not told)") % told
 
 
 def load_facts(series: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -140,7 +150,12 @@ def revision_facts(revision: RequestRevision) -> list[tuple[str, str]]:
         (own[name].label.render(gettext), _workload_value(own[name], shown))
         if name in own and not isinstance(shown, bool)
         else (label(name), value(name, shown))
-        for name, shown in revision.workload.items()
+        for name, shown in workloads.told_part(revision.workload).items()
+    ]
+    rows += [
+        (own[name].label.render(gettext), _assumed_value(own[name], row))
+        for name, row in workloads.assumed_part(revision.workload).items()
+        if name in own
     ]
     left_out = {"workload", "justification"}
     if kind not in workloads.ASKS_INTERRUPTIBLE:

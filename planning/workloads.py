@@ -10,11 +10,16 @@ from planning.study.workloads import (
     ASKS_ACCURACY,
     ASKS_INTERRUPTIBLE,
     ASKS_LATENCY,
+    DERIVED,
     FIELDS,
     NEEDS_MODEL,
     VOLUME,
+    assumed_part,
+    kept_apart,
     normalise,
     problems,
+    told_part,
+    whole,
 )
 from planning.study.workloads import Kind as Code
 
@@ -22,6 +27,7 @@ __all__ = [
     "ASKS_ACCURACY",
     "ASKS_INTERRUPTIBLE",
     "ASKS_LATENCY",
+    "DERIVED",
     "FIELDS",
     "MAX_CONFIG",
     "NEEDS_MODEL",
@@ -29,10 +35,14 @@ __all__ = [
     "Field",
     "Kind",
     "WorkloadErrors",
+    "assumed_part",
     "check_value",
+    "kept_apart",
     "normalise",
     "parse_number",
     "problems",
+    "told_part",
+    "whole",
 ]
 
 

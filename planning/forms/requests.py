@@ -46,9 +46,9 @@ def _form_field(field: workloads.Field) -> forms.Field:
     made: Any
     if field.type == "choice":
         choices = [(code, _said(label)) for code, label in field.choices]
-        if field.default is None:
-            choices = [("", gettext("Chosen by the study")), *choices]
-        made = forms.ChoiceField(choices=choices, initial=field.default, **common)
+        usual = dict(choices).get(str(field.default))
+        nothing = gettext("Chosen by the study") if usual is None else _usual(usual)
+        made = forms.ChoiceField(choices=[("", nothing), *choices], **common)
     elif field.type == "config":
         made = forms.CharField(
             widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}), **common
@@ -56,18 +56,25 @@ def _form_field(field: workloads.Field) -> forms.Field:
     elif field.type == "months":
         made = forms.CharField(widget=forms.Textarea(attrs=_bars("months")), **common)
     else:
-        initial = field.default
-        if field.type == "share" and isinstance(initial, int | float):
-            initial = f"{initial * 100:g} %"
         attrs = {"inputmode": "decimal"} if field.type in ("number", "count") else {}
-        made = forms.CharField(initial=initial, widget=forms.TextInput(attrs={"autocomplete": "off", **attrs}),
-                               **common)  # fmt: skip
+        if (
+            field.default is not None
+        ):  # counted with while nobody tells another; never put into the person's mouth
+            usual = f"{field.default * 100:g} %" if field.type == "share" else f"{field.default:g}"
+            attrs["placeholder"] = _usual(usual)
+        made = forms.CharField(
+            widget=forms.TextInput(attrs={"autocomplete": "off", **attrs}), **common
+        )
     if field.unit:
         made.unit = unit_words(field.unit)
     if field.name == "model":
         made.widget.attrs["list"] = MODEL_LIST
         made.needed = True  # or its size or config.json, before it is submitted
     return made
+
+
+def _usual(value: str) -> str:
+    return gettext("usual: %(value)s") % {"value": value}
 
 
 def _bars(kind: str) -> dict[str, Any]:
@@ -148,10 +155,6 @@ class RequestForm(forms.Form):
             self.fields[field.name] = _form_field(field)
         if revision is not None:
             del self.fields["team"]
-            for (
-                field
-            ) in self.declared:  # an empty value was left empty: the default is not put back
-                self.fields[field.name].initial = None
         else:
             ids = [
                 team.pk
@@ -302,7 +305,7 @@ class RequestForm(forms.Form):
 def _initial(revision: RequestRevision) -> dict[str, Any]:
     """A revision as the form shows it."""
     shown: dict[str, Any] = {"title": revision.request.title}
-    for name, value in revision.workload.items():
+    for name, value in workloads.told_part(revision.workload).items():
         field = next(
             (field for field in workloads.FIELDS[revision.request.kind] if field.name == name), None
         )

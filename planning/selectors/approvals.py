@@ -16,6 +16,7 @@ from planning.models.approvals import ApprovalStep, Authority, Vote
 from planning.models.delegations import Delegation
 from planning.models.requests import CapacityRequest, RequestRevision
 from planning.states import RequestStatus, StepStatus
+from planning.workloads import whole
 
 _HOLDERS = {
     Authority.TEAM_LEAD: (Role.APPROVER, False),
@@ -156,7 +157,7 @@ def differences(old: RequestRevision, new: RequestRevision) -> list[Difference]:
     """What differs between two revisions: content, workload value by value, and the plan."""
     found = []
     before, after = old.content(), new.content()
-    loads = before.pop("workload"), after.pop("workload")
+    loads = whole(before.pop("workload")), whole(after.pop("workload"))
     for name in [key for key in after if before[key] != after[key]]:
         found.append(Difference(name, before[name], after[name]))
     for name in dict.fromkeys([*loads[0], *loads[1]]):

@@ -87,7 +87,12 @@ def check_terms(kind: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], li
 def checked_content(
     kind: str, workload: Mapping[str, Any], terms: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything of a revision, checked; raises one InputError or all as WorkloadErrors."""
+    """Everything of a revision, checked; raises one InputError or all as WorkloadErrors.
+
+    `workload` may be one that a revision keeps: what it assumed is worked out again from what was told.
+    """
+    if isinstance(workload, Mapping):
+        workload = workloads.told_part(workload)
     if kind not in workloads.FIELDS:
         workloads.normalise(kind, workload)
     clean, errors = workloads.problems(kind, workload)
@@ -102,7 +107,7 @@ def checked_content(
         raise errors[0]
     if errors:
         raise workloads.WorkloadErrors(errors)
-    return {"workload": clean, **checked}
+    return {"workload": workloads.kept_apart(kind, workload, clean), **checked}
 
 
 def checked_title(title: str) -> str:

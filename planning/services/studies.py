@@ -49,7 +49,7 @@ from planning.study.search.run import Setting, run_study
 from planning.study.search.snapshot import Snapshot, content_hash, snapshot_from_json
 from planning.study.search.what_if import Changes, part_of
 from planning.study.search.what_if import what_if as search_what_if
-from planning.study.workloads import INFERENCE, Kind
+from planning.study.workloads import INFERENCE, Kind, whole
 
 TASK = "planning.tasks.run_study"
 # Of a revision's terms, those that a study reads under the same name.
@@ -73,7 +73,7 @@ def study_request(revision: RequestRevision, **changes: Any) -> StudyRequest:
     """What `revision` asks, as the search takes it; `changes` replace fields. Raises InputError or WorkloadErrors."""
     kind = Kind(revision.request.kind)
     content = revision.content()
-    data: dict[str, Any] = {"kind": str(kind), **revision.workload}
+    data: dict[str, Any] = {"kind": str(kind), **whole(revision.workload)}
     if kind == Kind.GPU_HOURS and not data.get("accelerator"):
         data.pop("accelerator", None)
     data |= {name: content[name] for name in _TERMS if content[name] not in (None, "", False)}

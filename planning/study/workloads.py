@@ -3,6 +3,9 @@
 A workload is stored as a flat JSON object in SI units, one key per field below. :func:`normalise` takes what a person
 or a program wrote ("7B", "1.5T", "0.5 %"), fills in defaults and refuses what is out of range by naming the field,
 the value and the limit. Nothing is clamped.
+
+What a request keeps is what was told; values that nobody told stand apart under ``assumed``, each with where it comes
+from (:func:`kept_apart`), so that a default is never read as somebody's word. :func:`whole` puts both together.
 """
 
 from __future__ import annotations
@@ -329,6 +332,38 @@ def _model_problems(data: Mapping[str, Any], model_given: bool) -> list[InputErr
             )
         ]
     return []
+
+
+ASSUMED = "assumed"  # in a kept workload: {name: {"value": ..., "origin": ...}} of what nobody told
+DEFAULT, DERIVED = "default", "derived"  # a usual value; worked out from what was told
+DERIVES = frozenset({PEAK.name})  # from the hours of load, where these are told
+
+
+def kept_apart(kind: str, told: Mapping[str, Any], clean: Mapping[str, Any]) -> dict[str, Any]:
+    """The workload as a request keeps it: of `clean` what `told` names, and the rest as assumed."""
+    kept = {name: value for name, value in clean.items() if not is_empty(told.get(name))}
+    derived = DERIVES if clean.get("load_series") is not None else frozenset()
+    assumed = {
+        name: {"value": value, "origin": DERIVED if name in derived else DEFAULT}
+        for name, value in clean.items()
+        if name not in kept
+    }
+    return {**kept, ASSUMED: assumed} if assumed else kept
+
+
+def told_part(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a kept workload what was told."""
+    return {name: value for name, value in kept.items() if name != ASSUMED}
+
+
+def assumed_part(kept: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Of a kept workload what nobody told: value and origin by name. Workloads kept before did not tell it apart."""
+    return dict(kept.get(ASSUMED, {}))
+
+
+def whole(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """A kept workload with what was assumed in its place."""
+    return {name: row["value"] for name, row in assumed_part(kept).items()} | told_part(kept)
 
 
 def normalise(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:

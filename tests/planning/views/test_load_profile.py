@@ -51,7 +51,8 @@ def test_numbers_and_files_make_the_same_request(w, client, language):
     first, second = CapacityRequest.objects.order_by("pk")
     assert first.current.workload == second.current.workload
     assert first.current.workload["load_series"]["values"] == DAY * 7
-    assert first.current.workload["peak_factor"] == pytest.approx(5 * 24 / 56, abs=0.01)
+    peak = first.current.workload["assumed"]["peak_factor"]
+    assert peak == {"value": pytest.approx(5 * 24 / 56, abs=0.01), "origin": "derived"}
     shown = client.get(first.get_absolute_url()).content.decode()
     assert ("Load over the week" if language == "en" else "一周内的负载") in shown
     again = client.get(reverse("request-edit", args=[first.pk])).content.decode()
