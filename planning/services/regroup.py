@@ -18,7 +18,7 @@ from planning.models.templates import Relation, RequestLink
 from planning.services.moves import lock_request, move
 from planning.services.request_content import TERMS, checked_content, new_draft, open_team
 from planning.states import RequestStatus
-from planning.workloads import VOLUME
+from planning.workloads import VOLUME, whole
 
 MOST_PARTS = 10
 WHOLE = Decimal(100)
@@ -164,7 +164,7 @@ def _refuse_differences(revisions: Sequence[RequestRevision], volume: str) -> No
 
     def fixed(revision: RequestRevision) -> dict[str, Any]:
         content = revision.content()
-        load = {name: value for name, value in revision.workload.items() if name != volume}
+        load = {name: value for name, value in whole(revision.workload).items() if name != volume}
         return {**{name: value for name, value in content.items() if name not in free}, **load}
 
     wanted = fixed(revisions[0])
