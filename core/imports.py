@@ -115,13 +115,7 @@ def read_table(
     """
     if not content:
         raise InputError("file", msg("The file is empty"), value=0, limit=1)
-    if len(content) > MAX_BYTES:
-        raise InputError(
-            "file",
-            msg("The file has %(size)s bytes; the limit is %(limit)s", size=len(content), limit=MAX_BYTES),
-            value=len(content),
-            limit=MAX_BYTES,
-        )  # fmt: skip
+    check_size(len(content))
     names = dict.fromkeys(columns, "") | dict(aliases or {})
     if content.startswith(b"PK\x03\x04"):
         records, encoding, delimiter = _workbook_records(content, max_rows), "xlsx", ""
@@ -133,6 +127,15 @@ def read_table(
         line, header = records[0]
         records[0] = (line, [names.get(heading(cell)) or cell for cell in header])
     return _table(records, columns, required, encoding, delimiter)
+
+
+def check_size(size: int, limit: int = MAX_BYTES, *, field: str = "file") -> None:
+    """Refuse a file of more than `limit` bytes. Raises InputError."""
+    if size > limit:
+        raise InputError(
+            field, msg("The file has %(size)s bytes; the limit is %(limit)s", size=size, limit=limit), value=size,
+            limit=limit,
+        )  # fmt: skip
 
 
 def decode(content: bytes, encoding: str = "") -> tuple[str, str]:

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from core.money import CURRENCIES, Money, money_json
 from planning.api.requests import checked
-from planning.economics import bids
+from planning.economics import bids, defaults
 from planning.economics.bids import BidJob
 from planning.services.bid_ladder import bid_ladder
 
@@ -28,7 +28,7 @@ class BidInput(serializers.Serializer[Any]):
     interval_hours = serializers.FloatField()
     checkpoint_hours = serializers.FloatField(default=1 / 60)
     restart_hours = serializers.FloatField(default=0.25)
-    notice_hours = serializers.FloatField(default=0.0)
+    notice_hours = serializers.FloatField(default=defaults.value("spot.notice_seconds") / 3600)
     shares = serializers.ListField(
         child=serializers.FloatField(), required=False, default=list(bids.DEFAULT_SHARES), max_length=50
     )  # fmt: skip

@@ -34,6 +34,7 @@ from planning.selectors.budgets import Balance
 from planning.selectors.team_use import use_of
 from planning.services.ledger import policy_in_force
 from planning.states import REQUEST_RULES, actions_of
+from planning.study.schema import load_schemas
 from planning.workloads import Kind
 
 OF_PEOPLE = [name for name in actions_of(REQUEST_RULES)
@@ -170,17 +171,29 @@ class TermsInput(serializers.Serializer[Any]):
     region = serializers.CharField(required=False, allow_blank=True, max_length=60)
 
 
+@extend_schema_field(
+    {
+        "type": "object",
+        "description": "By kind of request, as the request of docs/estimate-schema.md; loads may be arrays.",
+        "properties": load_schemas(),
+        "additionalProperties": True,
+    }
+)
+class WorkloadField(serializers.JSONField):
+    """Values by name."""
+
+
 class CreateInput(TermsInput):
     team = serializers.SlugField()
     kind = serializers.ChoiceField(choices=Kind.choices)
     title = serializers.CharField()
-    workload = serializers.JSONField()
+    workload = WorkloadField()
 
 
 class EditInput(TermsInput):
     version = serializers.IntegerField(required=False)
     title = serializers.CharField(required=False)
-    workload = serializers.JSONField(required=False)
+    workload = WorkloadField(required=False)
 
 
 class StepInput(serializers.Serializer[Any]):

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from core.imports import ENCODINGS
 from core.models import CURRENCY_CHOICES
 from core.money import Money
+from planning.economics import defaults
 from planning.economics.bids import BidJob
 
 
@@ -36,7 +37,11 @@ class BidForm(forms.Form):
     interval_minutes = forms.FloatField(label=_("Checkpoint interval"), min_value=0.1, initial=30)
     checkpoint_minutes = forms.FloatField(label=_("Time of a checkpoint"), min_value=0, initial=1)
     restart_minutes = forms.FloatField(label=_("Restart after a reclaim"), min_value=0, initial=15)
-    notice_seconds = forms.FloatField(label=_("Notice before a reclaim"), min_value=0, initial=120)
+    notice_seconds = forms.FloatField(
+        label=_("Notice before a reclaim"),
+        min_value=0,
+        initial=defaults.value("spot.notice_seconds"),
+    )
     encoding = forms.ChoiceField(
         label=_("Encoding"), required=False, choices=[("", _("UTF-8, UTF-16")), *ENCODINGS.items()]
     )

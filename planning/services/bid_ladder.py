@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.imports import decode
+from core.imports import check_size, decode
 from core.money import Money
 from planning.economics import bids, price_history
 from planning.economics.bids import BidJob, BidOutcome
@@ -35,9 +35,11 @@ def bid_ladder(
 ) -> Ladder:
     """The ladder over a CSV (`timestamp,price[,currency,zone,instance_type]`) or the JSON of AWS or Alibaba Cloud.
 
-    Raises EncodingNeeded, or InputError: on a gap, several series or currencies, a negative price, two prices at one
-    time, a currency other than the on-demand price's, or work that may not be stopped.
+    Raises EncodingNeeded, or InputError: on a file beyond core.imports.MAX_BYTES, a gap, several series or currencies,
+    a negative price, two prices at one time, a currency other than the on-demand price's, or work
+    that may not be stopped.
     """
+    check_size(len(content))
     text, _encoding = decode(content, encoding)
     read = (
         price_history.parse_json

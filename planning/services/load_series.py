@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from core.errors import InputError
-from core.imports import decode
-from core.messages import msg
+from core.imports import check_size, decode
 from core.models import User
 from planning import policies
 from planning.models import CapacityRequest
@@ -34,12 +32,7 @@ def set_load_series(
     """
     request = lock_request(request_id)
     policies.require_action(by, "edit", request)
-    if len(content) > MAX_BYTES:
-        raise InputError(
-            FIELD,
-            msg("The file has %(size)s bytes; the limit is %(limit)s", size=len(content), limit=MAX_BYTES),
-            value=len(content), limit=MAX_BYTES,
-        )  # fmt: skip
+    check_size(len(content), MAX_BYTES, field=FIELD)
     text, _encoding = decode(content, encoding)
     series = parse_load(text, zone=zone or None, source=name[:120])
     workload = {**request.current.workload, FIELD: series}

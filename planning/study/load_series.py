@@ -1,4 +1,5 @@
-"""An hourly series of load as a file: a CSV of `time,value[,unit]`, or the same as a JSON object. Checked row by row.
+"""An hourly series of load as a file: a CSV of `time,value[,unit]` (English or Chinese header, or none), or the same as
+a JSON object. Checked row by row.
 
 What is stored is the object: where it starts, its hours in order, the zone in which its week is counted, its source.
 Only the course matters: sizes follow from the requests a day and the peak that the request tells.
@@ -24,12 +25,19 @@ from planning.study import profiles
 
 FIELD = "load_series"
 LEAST_HOURS, MOST_HOURS = 168, 8784  # a week, a leap year
+YEAR_WEEKS = 52  # from so many whole weeks on a series has every month
 HOURS_PER_WEEK = 168
 WEEK = "week"  # the source of a typical week
 MONDAY = datetime(2024, 1, 1, tzinfo=UTC)
 DIGITS = 6  # significant: more would say more than a meter knows
 DELIMITERS = (",", ";", "\t")
-COLUMNS = ("time", "value", "unit")
+# What a column may be called; without a header the columns stand in this order.
+COLUMNS: Mapping[str, frozenset[str]] = {
+    "time": frozenset({"time", "timestamp", "date", "datetime", "时间", "时刻", "日期", "日期时间"}),
+    "value": frozenset({"value", "load", "requests", "数值", "值", "负载", "请求数", "请求量", "用量"}),
+    "unit": frozenset({"unit", "units", "单位"}),
+}  # fmt: skip
+HEADER = "time,value[,unit] / 时间,数值[,单位]"
 KEYS = frozenset({"start", "values", "zone", "unit", "source"})
 _VALUE = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*)?")
 
@@ -37,13 +45,15 @@ Row = tuple[int, str, str, str]  # line of the file, time, value, unit
 
 
 def parse_load(text: str, *, zone: str | None = None, source: str = "") -> dict[str, Any]:
-    """The series of a CSV with a header. `zone`: of times without an offset; without it such times are refused.
+    """The series of a CSV. `zone`: of times without an offset; without it such times are refused. A first row that is a
+    time and a number is no header: then the columns are time, value and perhaps unit.
 
     Raises
     ------
     InputError
-        On `load_series` (or `zone`), naming the row: no header, a time or value that cannot be read, a negative value,
-        an hour twice or missing, times that go back, steps of another length, a second unit, too few or too many hours.
+        On `load_series` (or `zone`), naming the row: a header without time and value, a time or value that cannot be
+        read, a negative value, an hour twice or missing, times that go back, steps of another length, a second unit,
+        too few or too many hours.
     """
     return _series(_rows(text), _zone(zone), zone, source)
 
@@ -52,8 +62,7 @@ def check_series(value: object) -> dict[str, Any]:
     """A stored or told series: the JSON object, the text of a CSV whose times bear their offset, or a week as people
     draw and write it (see `profiles`): 168 or 24 numbers, a table of day, hour and load."""
     if isinstance(value, str):
-        first = next((line for line in value.splitlines() if line.strip()), "").casefold()
-        if "time" in first or "value" in first:
+        if _is_series(value):
             return parse_load(value)
     if isinstance(value, str | list | tuple):
         return week_series(profiles.read_week(FIELD, value))
@@ -117,21 +126,37 @@ def requests_per_day(series: Mapping[str, Any]) -> float | None:
 
 
 def course(
-    series: Mapping[str, Any], hours: int, growth_per_month: float = 0.0
+    series: Mapping[str, Any],
+    hours: int,
+    growth_per_month: float = 0.0,
+    *,
+    months: Sequence[float] | None = None,
+    first_month: int | None = None,
 ) -> NDArray[np.float64]:
     """Load of each hour over the largest of all, from Monday 0:00 of the series' zone on. Shape (hours,)
 
-    The last whole weeks of the series are repeated until they cover the hours; growth compounds by month of 730 h.
+    The last whole weeks of the series are repeated until they cover the hours; growth compounds by month of 730 h. A
+    series of a year begins with the week in which it was `first_month` (1 to 12). `months`: loads of the year's months,
+    by which the course is weighed afterwards; those in which the series was measured are taken out of it here, so that
+    a season counts once. A typical week was measured in no month.
     """
     values = np.asarray(series["values"], dtype=np.float64)
+    if months is not None and not is_week(series):
+        values = _without_season(series, values, months)
     whole = values[-(values.size // HOURS_PER_WEEK) * HOURS_PER_WEEK :]
-    start = datetime.fromisoformat(series["start"])
-    if series.get("zone"):
-        start = start.astimezone(ZoneInfo(series["zone"]))
+    start = _begin(series)
     first = (start.weekday() * 24 + start.hour + values.size - whole.size) % HOURS_PER_WEEK
     week = np.roll(
         whole, first
     )  # the hours before the first Monday come last: nothing is thrown away
+    if first_month is not None and week.size >= YEAR_WEEKS * HOURS_PER_WEEK:
+        begin = start + timedelta(hours=values.size - whole.size - first)
+        at = next(
+            number
+            for number in range(1, week.size // HOURS_PER_WEEK + 1)
+            if (begin + timedelta(weeks=number)).month == first_month
+        )
+        week = np.roll(week, -at * HOURS_PER_WEEK)
     hour = np.arange(hours)
     load = week[hour % week.size] * (1.0 + growth_per_month) ** (hour / 730.0)
     if not load.any():  # a service shorter than the busy part of a series
@@ -140,14 +165,32 @@ def course(
     return found
 
 
+def _begin(series: Mapping[str, Any]) -> datetime:
+    """Its first hour, in its zone."""
+    start = datetime.fromisoformat(series["start"])
+    return start.astimezone(ZoneInfo(series["zone"])) if series.get("zone") else start
+
+
+def _without_season(
+    series: Mapping[str, Any], values: NDArray[np.float64], months: Sequence[float]
+) -> NDArray[np.float64]:
+    """The hours as they would have been in a month like any other; a month said to have no load is left as measured."""
+    start = _begin(series)
+    month = [(start + timedelta(hours=hour)).month - 1 for hour in range(0, values.size, 24)]
+    weight = np.repeat(np.asarray(months, dtype=np.float64)[month], 24)[: values.size]
+    mean = float(np.mean(months))
+    found: NDArray[np.float64] = values * np.where(
+        weight > 0, mean / np.where(weight > 0, weight, 1.0), 1.0
+    )
+    return found
+
+
 # ---- Reading -----------------------------------------------------------------------------------------------------
 
 
 def _rows(text: str) -> Iterable[Row]:
     text = text.lstrip("\ufeff")
-    lines = text.splitlines()
-    first = next((line for line in lines if line.strip()), "")
-    delimiter = max(DELIMITERS, key=first.count)
+    delimiter = _delimiter(text)
     reader = csv.reader(io.StringIO(text), delimiter=delimiter)
     header: list[str] | None = None
     for cells in reader:
@@ -155,14 +198,19 @@ def _rows(text: str) -> Iterable[Row]:
             continue
         line = reader.line_num
         if header is None:
-            header = [cell.strip().casefold() for cell in cells]
-            if not {"time", "value"} <= set(header):
+            bare = _bare(cells)
+            header = list(COLUMNS)[: len(cells)] if bare else [_column(cell) for cell in cells]
+            if (
+                not {"time", "value"} <= set(header)
+                or header.count("time") + header.count("value") > 2
+            ):
                 raise _refused(
-                    msg("Row %(row)s: the header is %(found)s; it must name time and value", row=line,
-                        found=delimiter.join(cells)[:80]),
-                    value=delimiter.join(cells)[:80], limit="time,value[,unit]",
+                    msg("Row %(row)s: the header is %(found)s; it must name time and value once each (%(limit)s)",
+                        row=line, found=delimiter.join(cells)[:80], limit=HEADER),
+                    value=delimiter.join(cells)[:80], limit=HEADER,
                 )  # fmt: skip
-            continue
+            if not bare:
+                continue
         if len(cells) != len(header):
             raise _refused(
                 msg("Row %(row)s has %(found)s cells; the header has %(wanted)s", row=line, found=len(cells),
@@ -172,7 +220,42 @@ def _rows(text: str) -> Iterable[Row]:
         told = dict(zip(header, (cell.strip() for cell in cells), strict=True))
         yield line, told["time"], told["value"], told.get("unit", "")
     if header is None:
-        raise _refused(msg("The file is empty"), value="", limit="time,value[,unit]")
+        raise _refused(msg("The file is empty"), value="", limit=HEADER)
+
+
+def _delimiter(text: str) -> str:
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return max(DELIMITERS, key=first.count)
+
+
+def _column(name: str) -> str:
+    """What a column of that heading holds; a unit in brackets behind it does not matter. As written where unknown."""
+    plain = re.sub(r"[(（\[].*", "", name).strip().casefold()
+    return next((column for column, names in COLUMNS.items() if plain in names), plain)
+
+
+def _bare(cells: Sequence[str]) -> bool:
+    """Whether a first row is a row of the series: a time and a number."""
+    if not 2 <= len(cells) <= len(COLUMNS):
+        return False
+    return _is_time(cells[0]) and _VALUE.fullmatch(cells[1].strip()) is not None
+
+
+def _is_time(text: str) -> bool:
+    try:
+        moment = datetime.fromisoformat(text.strip().replace("/", "-"))
+    except ValueError:
+        return False
+    return len(text.strip()) > len("2026-11-02") and moment.year > 1
+
+
+def _is_series(text: str) -> bool:
+    """Whether a text is measured hours, not a table of a week: its columns or its first row bear times."""
+    rows = csv.reader(
+        io.StringIO(text.lstrip("\ufeff")), delimiter=_delimiter(text.lstrip("\ufeff"))
+    )
+    cells = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
+    return _bare(cells) or "time" in map(_column, cells)
 
 
 def _series(

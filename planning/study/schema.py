@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from planning.study import profiles
 from planning.study.fields import Field
 from planning.study.load_series import LEAST_HOURS, MOST_HOURS
 from planning.study.options import request_fields
 from planning.study.request import SCHEMA
-from planning.study.workloads import NEEDS_MODEL, Kind
+from planning.study.workloads import FIELDS, NEEDS_MODEL, Kind
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TEXT = {"type": "string"}
@@ -66,6 +67,19 @@ def _request(kind: Kind) -> dict[str, Any]:
     }
 
 
+def _loads(count: int, description: str) -> dict[str, Any]:
+    items = {"type": "number", "minimum": 0}
+    return {
+        "type": "array", "items": items, "minItems": count, "maxItems": count, "description": description,
+    }  # fmt: skip
+
+
+def load_schemas() -> dict[str, dict[str, Any]]:
+    """How load is told by the hour and by the month, for the API's own description of a workload."""
+    fields = {field.name: field for field in FIELDS[Kind.ONLINE_INFERENCE]}
+    return {name: _field(fields[name]) for name in ("load_series", "load_months")}
+
+
 def _field(field: Field) -> dict[str, Any]:
     shape: dict[str, Any] = {"description": str(field.label)}
     if field.unit:
@@ -91,13 +105,18 @@ def _field(field: Field) -> dict[str, Any]:
         return shape | {
             "type": ["array", "string", "null"],
             "items": {"type": "number", "minimum": 0},
+            "minItems": profiles.MONTHS,
+            "maxItems": profiles.MONTHS,
         }
     if field.type == "texts":
         return shape | {"type": ["string", "array", "null"], "items": _TEXT}
     if field.type == "series":
         return shape | {
             "anyOf": [
-                {"type": "string", "description": "CSV: time,value[,unit], times with their offset"},
+                {"type": "string", "description": "CSV: time,value[,unit], times with their offset; or a week as text"},
+                _loads(profiles.HOURS, "Loads of one day, for every day of the week"),
+                _loads(profiles.WEEK, "Loads of a week, Monday 0:00 first"),
+                {"type": "null"},
                 {
                     "type": "object",
                     "properties": {

@@ -131,13 +131,14 @@ def _demand(
     replicas, each = int(layout["replicas"]), int(layout["accelerators_per_replica"])
     growth = float(request.workload["growth_per_month"])
     series = request.workload.get("load_series")
+    months = request.workload.get("load_months")
+    begin = request.constraints.start or request.constraints.need_by or on
     if series is None:
         shape, _told = shape_of(request)
         load = load_shape.course(shape, float(request.workload["peak_factor"]), hours, growth)
     else:
-        load = load_series.course(series, hours, growth)
-    if months := request.workload.get("load_months"):
-        begin = request.constraints.start or request.constraints.need_by or on
+        load = load_series.course(series, hours, growth, months=months, first_month=begin.month)
+    if months:
         load = load_shape.season(load, months, begin.month)
     cards = np.maximum(np.ceil(np.round(load * replicas, 9)), 1.0) * each
     whole: Floats = np.ceil(cards / lot) * lot

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import jsonschema
 import numpy as np
 import pytest
 
 from core.errors import InputError
 from core.messages import Message
+from planning.economics import load_shape
 from planning.study.load_series import (
     check_series,
     course,
+    is_week,
     parse_load,
     peak_over_mean,
     requests_per_day,
@@ -214,3 +217,104 @@ def test_a_drawn_week_and_the_months_of_the_year_shape_the_split():
     seasonal, result = mix_of({**service, "load_series": day, "load_months": [1] * 11 + [10]})
     assert seasonal["funnel"]["reserved_cards"] < plain["funnel"]["reserved_cards"]
     assert result["request"]["load_months"] == [1.0] * 11 + [10.0]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "time,value",
+        "时间,数值",
+        "日期时间,请求数（每小时）",
+        "Timestamp;Load",
+        "数值,时间",
+        "时间,负载,单位",
+        None,
+    ],
+)
+def test_a_header_may_be_english_chinese_or_none(header):
+    mark = ";" if header and ";" in header else ","
+    turned = bool(header) and header.startswith("数值")
+    rows = []
+    for hour in range(168):
+        moment = (datetime(2026, 11, 2, tzinfo=UTC) + timedelta(hours=hour)).isoformat()
+        cells = [str(hour + 1), moment] if turned else [moment, str(hour + 1)]
+        rows.append(mark.join([*cells, *(["requests"] if header and "单位" in header else [])]))
+    series = check_series("\n".join([*([header] if header else []), *rows]))
+    assert series["values"][:3] == [1.0, 2.0, 3.0]
+    assert series["start"].startswith("2026-11-02T00:00")
+    assert series["source"] == ""
+
+
+@pytest.mark.parametrize("header", ["day,load", "时间,时间", "time,a"])
+def test_a_header_without_time_and_value_is_refused_with_what_it_may_be(header):
+    with pytest.raises(InputError) as caught:
+        parse_load(header + "\n2026-11-02 00:00,1", zone="UTC")
+    assert "时间,数值" in str(caught.value)
+
+
+def test_a_week_as_a_table_is_no_series():
+    table = "\n".join(["hour,load", *(f"{hour},{hour + 1}" for hour in range(24))])
+    assert is_week(check_series(table))
+
+
+def year(of_month):
+    """8,760 h from 1 July: the load of each hour by its month."""
+    start = datetime(2026, 7, 1, tzinfo=UTC)
+    values = [float(of_month((start + timedelta(hours=h)).month)) for h in range(8760)]
+    return {
+        "start": start.isoformat(timespec="minutes"),
+        "values": values,
+        "zone": "",
+        "unit": "",
+        "source": "a.csv",
+    }
+
+
+def test_a_measured_year_begins_with_the_month_of_the_start():
+    series = year(lambda month: month)
+    for month in (1, 4, 7, 11):
+        load = course(series, 8736, first_month=month)
+        assert load[84] == pytest.approx(month / 12), month
+        weekday = np.argmax(
+            course(
+                year(lambda m: m) | {"values": [1.0 + (h % 168 == 12) for h in range(8760)]}, 168
+            )
+        )
+        assert weekday == (2 * 24 + 12) % 168  # 1 July 2026 is a Wednesday
+    assert course(series, 24, first_month=None).tolist() == course(series, 24).tolist()
+
+
+def test_a_season_that_was_measured_counts_once():
+    months = [float(month) for month in range(1, 13)]
+    series = year(lambda month: month)
+    load = course(series, 8736, months=months, first_month=1)
+    assert np.ptp(load) == pytest.approx(0.0, abs=1e-9)
+    told = load_shape.season(load, months, 1)
+    assert told[84] == pytest.approx(1 / 12, rel=0.01)
+    november = {
+        "start": "2026-11-02T00:00+00:00",
+        "values": [11.0] * 168,
+        "zone": "",
+        "unit": "",
+        "source": "a",
+    }
+    flat = course(november, 8736, months=months, first_month=1)
+    assert np.ptp(flat) == 0.0
+    drawn = check_series([1.0] * 12 + [3.0] * 12)
+    assert course(drawn, 168, months=months).tolist() == course(drawn, 168).tolist()
+    gone = [0.0 if month == 7 else 1.0 for month in range(1, 13)]  # said to be empty, and measured
+    assert course(series, 8736, months=gone, first_month=7)[84] > 0
+
+
+def test_the_schemas_take_arrays():
+    from planning.study.schema import load_schemas
+
+    kinds = [one["type"] for one in load_schemas()["load_series"]["anyOf"]]
+    assert kinds == ["string", "array", "array", "null", "object"]
+    validate = jsonschema.Draft202012Validator(load_schemas()["load_series"]).is_valid
+    assert validate([1.0] * 24)
+    assert validate([1.0] * 168)
+    assert not validate([1.0] * 25)
+    months = jsonschema.Draft202012Validator(load_schemas()["load_months"]).is_valid
+    assert months([1.0] * 12)
+    assert not months([1.0] * 11)

@@ -9,7 +9,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from planning.economics import bids
+from planning.api.bids import BidInput
+from planning.economics import bids, defaults
+from planning.forms.bids import BidForm
+from planning.services import bid_ladder
 from tests.planning import builders
 from tests.planning.economics.test_bids import JOB, MONDAY, cny, night_history, night_prices
 
@@ -106,3 +109,24 @@ def test_the_api_gives_the_same_rungs_and_names_what_is_wrong(w, client):
     assert "on_demand" in refused.content.decode()
     client.logout()
     assert client.post(reverse("api-bids"), work).status_code in (401, 403)
+
+
+def test_a_file_that_is_too_large_is_refused_and_the_notice_is_one_constant(w, client, monkeypatch):
+    monkeypatch.setattr(bid_ladder.check_size, "__defaults__", (1000,))
+    client.force_login(w.requester)
+    answer = client.post(reverse("bids"), {**WORK, "file": file(night_prices())})
+    assert answer.status_code == 422
+    assert "the limit is 1000" in str(answer.context["form"].errors["file"])
+    body = {
+        "file": file(night_prices()),
+        "on_demand": "150",
+        "currency": "CNY",
+        "work_hours": 60,
+        "interval_hours": 2,
+    }
+    refused = client.post(reverse("api-bids"), body)
+    assert refused.status_code == 422
+    assert "1000" in refused.content.decode()
+    usual = defaults.value("spot.notice_seconds")
+    assert BidForm().fields["notice_seconds"].initial == usual
+    assert BidInput().fields["notice_hours"].default == usual / 3600
