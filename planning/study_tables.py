@@ -189,6 +189,15 @@ def paid_label(plan: Mapping[str, Any]) -> str:
     return _("Cash at the order") if plan["spend_kind"] == "purchase" else _("To be paid, with tax")
 
 
+def _paid_short(plan: Mapping[str, Any]) -> str:
+    told = {"amount": amount(plan["amount"], plan["currency"])}
+    return (
+        _("order: %(amount)s") % told
+        if plan["spend_kind"] == "purchase"
+        else _("with tax: %(amount)s") % told
+    )
+
+
 def tax_rate(share: float) -> str:
     """13 %, 8.25 %: as many places as the rate has."""
     return percent(share, 0 if round(share * 100, 6).is_integer() else 2)
@@ -243,7 +252,7 @@ def plan_rows(plans: Iterable[Mapping[str, Any]], sort: str = "cost") -> list[di
             "place": place(plan),
             "cost": amount(plan["cost"], plan["currency"]),
             "amount": amount(plan["amount"], plan["currency"]),
-            "amount_label": paid_label(plan),
+            "amount_short": _paid_short(plan),
             "tax": tax_short(plan),
             "spread": about_range(plan["cost_spread"], plan["currency"]),
             "time": span(plan["seconds"]["p50"]),

@@ -107,7 +107,7 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
     code, query = request.GET.get("why", ""), request.GET.get("q", "")
     keyed = study_tables.by_key(result)
     chosen = getattr(study.revision, "plan", None)
-    return context | {
+    context |= {
         "result": result,
         "cards": study_tables.merged_cards(result),
         "chart": study_charts.frontier_chart(result),
@@ -145,6 +145,26 @@ def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:
         "versions": study_tables.versions(result),
         "chosen_key": chosen.plan_key if chosen and chosen.study_id == study.pk else "",
     }
+    return context | {"contents": _contents(context)}
+
+
+def _contents(context: dict[str, Any]) -> list[tuple[str, str]]:
+    """(anchor, heading) of what the page has, answer first."""
+    names = (
+        ("recommended", _("Recommended"), "met"),
+        ("frontier", _("Cost against time"), "chart"),
+        ("compare", _("Reuse, rent or buy"), "sides"),
+        ("plans", _("Plans") if context["met"] else _("Nearest misses"), "plans"),
+        ("funnel", _("Split of the payment"), "funnels"),
+        ("risk", _("Owning against renting"), "risk"),
+        ("sites", _("Room and date"), "orders"),
+        ("estimates", _("Estimates"), "details"),
+        ("why", _("Why not the others"), "result"),
+        ("basis", _("Assumptions and inputs"), "result"),
+        ("brief", _("Decision brief"), "result"),
+        ("trail", _("What happened"), "result"),
+    )
+    return [(anchor, name) for anchor, name, key in names if context[key]]
 
 
 def _stale(study: Study) -> dict[str, Any] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -269,3 +271,22 @@ def test_a_plan_of_several_parts_is_one_card_and_long_tables_are_folded(w, clien
     assert '<details class="fold" open><summary><h2>Why not the others' in asked
     if len(ready.result["plans"]) > 8:
         assert "more plan" in text
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_a_study_reads_from_its_answer_down_and_its_contents_lead_to_every_part(
+    w, client, ready, language
+):
+    study = ready
+    client.force_login(w.requester)
+    client.cookies["django_language"] = language
+    page = client.get(study.get_absolute_url()).content.decode()
+
+    contents = re.search(r'<nav[^>]*id="contents".*?</nav>', page, re.S).group()
+    anchors = re.findall(r'href="#([a-z]+)"', contents)
+    places = [page.index(f'id="{anchor}"') for anchor in anchors]
+    assert places == sorted(places)
+    assert anchors[:4] == ["recommended", "frontier", "compare", "plans"]
+    for anchor in ("estimates", "why", "basis", "trail"):
+        part = page[page.index(f'id="{anchor}"') :]
+        assert part.index("<details") < part.index("</h2>")

@@ -100,7 +100,7 @@ def test_what_if_brief_page_and_terminal_show_it():
     assert "of which tax at 13" in brief_rows(result)[0]["tax"]
     row = plan_rows(result["plans"])[0]
     assert row["tax"].startswith("tax: ")
-    assert row["amount_label"] == "To be paid, with tax"
+    assert row["amount_short"].startswith("with tax: ")
     assert any("of which tax at 13" in one for one in result_lines(result))
     rent = next(side for side in result["comparison"] if side["side"] == "rent")
     assert Decimal(rent["amount"]) > Decimal(rent["cost"])
