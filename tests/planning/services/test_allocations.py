@@ -278,7 +278,7 @@ def test_the_pages_book_move_renew_and_release(w, client, language):
     page = client.get(reverse("capacity"))
     assert page.status_code == 200
     assert accelerator_label(SLUG) in page.content.decode()
-        assert SLUG not in page.content.decode()
+    assert SLUG not in page.content.decode()
     client.post(reverse("allocation-move", args=[row.pk]), {"cards": 6, "version": 1, **dates})
     row.refresh_from_db()
     assert row.cards == 6
