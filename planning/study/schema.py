@@ -75,9 +75,19 @@ def _loads(count: int, description: str) -> dict[str, Any]:
 
 
 def load_schemas() -> dict[str, dict[str, Any]]:
-    """How load is told by the hour and by the month, for the API's own description of a workload."""
+    """How load is told by the hour and by the month, for the API's own description of a workload (OpenAPI 3.0, which
+    knows one type at a time and `nullable`)."""
     fields = {field.name: field for field in FIELDS[Kind.ONLINE_INFERENCE]}
-    return {name: _field(fields[name]) for name in ("load_series", "load_months")}
+    series = _field(fields["load_series"])
+    shapes = [one for one in series["anyOf"] if one["type"] != "null"]
+    months = _field(fields["load_months"])
+    return {
+        "load_series": {"description": series["description"], "nullable": True, "anyOf": shapes},
+        "load_months": {
+            "description": months["description"], "nullable": True,
+            "anyOf": [_loads(profiles.MONTHS, "Loads, January first"), _TEXT],
+        },
+    }  # fmt: skip
 
 
 def _field(field: Field) -> dict[str, Any]:
