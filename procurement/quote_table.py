@@ -24,6 +24,7 @@ from core.imports import (
     uses_decimal_comma,
 )
 from core.messages import Message, msg
+from procurement.requirements import read_answers
 
 MAX_LINES = 10_000
 # column: what a vendor reads above it
@@ -55,6 +56,8 @@ HEADINGS: dict[str, tuple[str, str]] = {
     "payment_terms": ("Payment terms", "付款条件"),
     "warranty_months": ("Warranty (months)", "质保 (月)"),
     "warranty_start": ("Warranty starts with", "质保起算"),
+    "requirements": ("What must be reached", "须达到的指标"),
+    "answers": ("Answers to the criteria", "指标答复"),
 }
 LINE_COLUMNS = tuple(HEADINGS)[: tuple(HEADINGS).index("currency")]
 HEAD_COLUMNS = tuple(HEADINGS)[len(LINE_COLUMNS) :]
@@ -135,11 +138,9 @@ def template_columns(language: str) -> list[Column[Mapping[str, Any]]]:
     return [column(name) for name in HEADINGS]
 
 
-def template_rows(
-    lines: Iterable[Any], *, warranty_months: int, warranty_start: str
-) -> list[dict[str, Any]]:
-    """A row for each asked line, with everything filled in that the RFQ decides."""
-    rows: list[dict[str, Any]] = [
+def template_rows(lines: Iterable[Any], head: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A row for each asked line, with everything filled in that the RFQ decides; the first bears `head`."""
+    rows: list[Mapping[str, Any]] = [
         {
             "line": number,
             "rfq_line": line.position,
@@ -153,7 +154,7 @@ def template_rows(
         for number, line in enumerate(lines, 1)
     ]
     if rows:
-        rows[0] |= {"warranty_months": warranty_months, "warranty_start": warranty_start}
+        rows[0] = {**rows[0], **head}
     return rows
 
 
@@ -312,6 +313,7 @@ def _head(rows: Sequence[Row]) -> tuple[dict[str, Any], list[Message]]:
                     msg("Row %(line)s says %(field)s is %(value)s, an earlier row %(other)s",
                         line=row.line, field=name, value=text, other=said[name])
                 )  # fmt: skip
+    said.pop("requirements", None)  # told to the vendor, not by it
     for name, text in said.items():
         try:
             head[name] = _head_value(name, text)
@@ -334,4 +336,6 @@ def _head_value(name: str, text: str) -> Any:
             return _word(name, text, TAX_MODES)
         case "currency":
             return text.upper()
+        case "answers":
+            return read_answers(text)
     return text

@@ -40,6 +40,7 @@ from procurement.models import (
     Rfq,
     RfqCriterion,
     RfqLine,
+    RfqRequirement,
     Rma,
     RunItem,
     Substitution,
@@ -50,6 +51,7 @@ from procurement.models import (
     WarrantyTerms,
 )
 from procurement.models.quotes import LineKind, PriceBreak
+from procurement.requirements import Per, RequirementKind, plain
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.awarded import order_old_rates, order_rows
 from procurement.selectors.delivery_risk import order_risk
@@ -57,6 +59,7 @@ from procurement.selectors.draw_downs import commitments
 from procurement.selectors.letters import Sending, sendings
 from procurement.selectors.milestones import milestone_states
 from procurement.selectors.progress import LineProgress, line_progress
+from procurement.selectors.requirements import criteria_met
 from procurement.selectors.vendor_scores import vendor_scores
 from procurement.services.quotes import WARRANTY_FIELDS
 from procurement.services.vendors import FIELDS as VENDOR_FIELDS
@@ -170,6 +173,47 @@ class CriterionSerializer(serializers.ModelSerializer[RfqCriterion]):
         fields = ["kind", "weight"]
 
 
+class RequirementSerializer(serializers.ModelSerializer[RfqRequirement]):
+    """A criterion to be reached. `lines` are positions of the RFQ's lines; none: all of them."""
+
+    value = serializers.SerializerMethodField("get_figure")
+    text = serializers.SerializerMethodField(help_text="The criterion as a sentence")
+
+    class Meta:
+        model = RfqRequirement
+        fields = ["position", "kind", "benchmark", "value", "unit", "per", "day", "lines", "text"]
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_figure(self, row: RfqRequirement) -> str | None:
+        return None if row.value is None else plain(row.value)
+
+    @extend_schema_field(str)
+    def get_text(self, row: RfqRequirement) -> str:
+        return row.words.render(gettext)
+
+
+class RequirementInput(serializers.Serializer[Any]):
+    """A figure in `value` and `unit`, or a `day` for a delivery."""
+
+    kind = serializers.ChoiceField(choices=[str(kind) for kind in RequirementKind])
+    benchmark = serializers.CharField(required=False, allow_blank=True)
+    value = serializers.CharField(required=False, allow_null=True, help_text="As text: exact")
+    unit = serializers.CharField(required=False, allow_blank=True)
+    per = serializers.ChoiceField(choices=[str(per) for per in Per], required=False)
+    day = serializers.DateField(required=False, allow_null=True)
+    lines = serializers.ListField(child=serializers.IntegerField(), required=False)
+
+
+class AnswerInput(serializers.Serializer[Any]):
+    """What a quote says of one criterion: its figure or day, or only whether it is met."""
+
+    requirement = serializers.IntegerField(help_text="Number of the criterion")
+    value = serializers.CharField(required=False, allow_null=True, help_text="As text: exact")
+    day = serializers.DateField(required=False, allow_null=True)
+    meets = serializers.BooleanField(required=False, allow_null=True)
+    note = serializers.CharField(required=False, allow_blank=True)
+
+
 class StatementSerializer(serializers.ModelSerializer[ConflictStatement]):
     person = Named()
 
@@ -192,6 +236,7 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
     owner = Named()
     lines = RfqLineSerializer(many=True, read_only=True)
     criteria = CriterionSerializer(many=True, read_only=True)
+    requirements = RequirementSerializer(many=True, read_only=True)
     statements = StatementSerializer(many=True, read_only=True)
     vendors = serializers.SerializerMethodField()
     quotes_received = serializers.SerializerMethodField()
@@ -201,7 +246,7 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
         fields = [
             *HEAD, "number", "title", "owner", "sealed", "deadline", "deadline_zone", "deliver_by",
             "warranty_months", "warranty_start", "terms", "criteria_hash", "opened_at", "lines",
-            "criteria", "statements", "vendors", "quotes_received",
+            "criteria", "requirements", "statements", "vendors", "quotes_received",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
@@ -252,6 +297,9 @@ class QuoteSerializer(serializers.ModelSerializer[Quote]):
     lines = QuoteLineSerializer(many=True, read_only=True)
     warranty = WarrantySerializer(read_only=True)
     payments = PaymentTermSerializer(many=True, read_only=True)
+    criteria = serializers.SerializerMethodField(
+        help_text="Each criterion with the answer: meets, misses or unsaid"
+    )
     totals = serializers.SerializerMethodField()
     expired = serializers.BooleanField(source="is_expired", read_only=True)
 
@@ -272,8 +320,13 @@ class QuoteSerializer(serializers.ModelSerializer[Quote]):
         fields = [
             *HEAD, "rfq", "vendor", "vendor_name", "revision", "reference", "currency", "tax_mode",
             "valid_until", "expired", "lead_time_days", "partial_delivery", "incoterm", "payment_terms", "notes",
-            "received_at", "content_hash", "reason", "lines", "warranty", "payments", "totals",
+            "received_at", "content_hash", "reason", "lines", "warranty", "payments", "criteria",
+            "totals",
         ]  # fmt: skip
+
+    @extend_schema_field(serializers.DictField())
+    def get_criteria(self, quote: Quote) -> dict[str, Any]:
+        return criteria_met(quote).to_json()
 
     @extend_schema_field(TotalsSerializer)
     def get_totals(self, quote: Quote) -> dict[str, Any]:
@@ -728,6 +781,9 @@ class RfqInput(serializers.Serializer[Any]):
     warranty_months = serializers.IntegerField(required=False)
     warranty_start = serializers.CharField(required=False)
     terms = serializers.CharField(required=False, allow_blank=True)
+    requirements = RequirementInput(
+        many=True, required=False, help_text="Left out: those of the approved plans"
+    )
 
 
 class RfqEdit(serializers.Serializer[Any]):
@@ -739,6 +795,7 @@ class RfqEdit(serializers.Serializer[Any]):
     warranty_months = serializers.IntegerField(required=False)
     warranty_start = serializers.CharField(required=False)
     terms = serializers.CharField(required=False, allow_blank=True)
+    requirements = RequirementInput(many=True, required=False)
 
 
 class BreakInput(serializers.Serializer[Any]):
@@ -807,6 +864,7 @@ class OfferInput(serializers.Serializer[Any]):
     lines = QuoteLineInput(many=True)
     warranty = WarrantySerializer()
     payments = TermInput(many=True, required=False)
+    answers = AnswerInput(many=True, required=False)
     reference = serializers.CharField(required=False, allow_blank=True)
     incoterm = serializers.CharField(required=False, allow_blank=True)
     payment_terms = serializers.CharField(required=False, allow_blank=True)

@@ -36,6 +36,7 @@ from procurement.api.serializers import (
     Named,
     OfferInput,
     QuoteLineSerializer,
+    RequirementSerializer,
     TotalsSerializer,
     WarrantySerializer,
     totals,
@@ -43,6 +44,7 @@ from procurement.api.serializers import (
 from procurement.api.views import checked, visible
 from procurement.models import Quote, Rfq, VendorToken
 from procurement.quote_template import quote_template
+from procurement.selectors.requirements import criteria_met
 from procurement.services import vendor_access
 
 
@@ -132,12 +134,14 @@ class PublicRfqSerializer(serializers.ModelSerializer[Rfq]):
 
     lines = AskedSerializer(many=True, read_only=True)
     criteria = CriterionSerializer(many=True, read_only=True)
+    requirements = RequirementSerializer(many=True, read_only=True)
 
     class Meta:
         model = Rfq
         fields = [
             "number", "title", "sealed", "deadline", "deadline_zone", "deliver_by", "warranty_months",
             "warranty_start", "terms", "criteria_hash", "lines", "criteria",
+            "requirements",
         ]  # fmt: skip
 
 
@@ -156,6 +160,7 @@ class OwnQuoteSerializer(serializers.ModelSerializer[Quote]):
     state = serializers.SerializerMethodField(help_text="standing, late, superseded or withdrawn")
     lines = QuoteLineSerializer(many=True, read_only=True)
     warranty = WarrantySerializer(read_only=True)
+    criteria = serializers.SerializerMethodField(help_text="Each criterion with the answer")
     totals = serializers.SerializerMethodField()
     files = OwnFileSerializer(source="attachments", many=True, read_only=True)
 
@@ -164,12 +169,16 @@ class OwnQuoteSerializer(serializers.ModelSerializer[Quote]):
         fields = [
             "revision", "state", "late", "received_at", "content_hash", "reference", "currency", "tax_mode",
             "valid_until", "lead_time_days", "partial_delivery", "incoterm", "payment_terms", "notes",
-            "lines", "warranty", "totals", "files",
+            "lines", "warranty", "criteria", "totals", "files",
         ]  # fmt: skip
 
     @extend_schema_field(bool)
     def get_late(self, quote: Quote) -> bool:
         return quote.status == Quote.Status.LATE
+
+    @extend_schema_field(serializers.DictField())
+    def get_criteria(self, quote: Quote) -> dict[str, Any]:
+        return criteria_met(quote).to_json()
 
     @extend_schema_field(str)
     def get_state(self, quote: Quote) -> str:
@@ -197,7 +206,9 @@ class VendorRfq(VendorView):
     @extend_schema(responses=PublicRfqSerializer, auth=[])
     def get(self, request: Request) -> Response:
         vendor_access.require_open(self.token)
-        rfq = Rfq.objects.prefetch_related("lines", "criteria").get(pk=self.token.invitation.rfq_id)
+        rfq = Rfq.objects.prefetch_related("lines", "criteria", "requirements").get(
+            pk=self.token.invitation.rfq_id
+        )
         return Response(PublicRfqSerializer(rfq).data)
 
 

@@ -51,6 +51,7 @@ from procurement.selectors.comparison import compare
 from procurement.selectors.compliances import compliances
 from procurement.selectors.delivery_risk import quote_risks
 from procurement.selectors.levers import levers
+from procurement.selectors.requirements import criteria_met_by
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.thread import request_thread
 from procurement.selectors.vendor_scores import vendor_scores
@@ -78,7 +79,7 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
     ),
     "rfq": (
         lambda: Rfq.objects.select_related("owner").prefetch_related(
-            "lines", "criteria", "invitations", "quotes", "statements__person"
+            "lines", "criteria", "requirements", "invitations", "quotes", "statements__person"
         ),
         s.RfqSerializer,
     ),
@@ -88,6 +89,8 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
                 "lines", QuoteLine.objects.select_related("rfq_line").prefetch_related("breaks")
             ),
             "payments",
+            "answers",
+            "rfq__requirements",
         ),
         s.QuoteSerializer,
     ),
@@ -398,6 +401,7 @@ class RfqComparison(APIView):
         normalised, wholes, terms = comparables(found), whole_costs(found), compliances(found)
         risks = quote_risks([row.quote for row in found.rows], rfq.lines.all())
         history = vendor_scores([row.quote.vendor for row in found.rows], api_user(request))
+        reached = criteria_met_by([row.quote for row in found.rows])
         return Response(
             {
                 "currency": found.currency,
@@ -418,6 +422,7 @@ class RfqComparison(APIView):
                         ],
                         "above_approved": s.money(found.above(row)),
                         "notes": [note.render(gettext) for note in row.notes],
+                        "criteria": reached[row.quote.pk].to_json(),
                         "vendor_history": history[row.quote.vendor_id].to_json(),
                         "levers": [one.to_json(gettext) for one in asked.get(row.quote.pk, [])],
                         "comparable_net": s.money(normalised[row.quote.pk].net),

@@ -21,6 +21,7 @@ from procurement.models.quotes import (
     QuoteLine,
     WarrantyTerms,
 )
+from procurement.models.requirements import QuoteAnswer, RfqRequirement
 from procurement.models.rfqs import Rfq, RfqCriterion, RfqInvitation, RfqLine, RfqOpening
 from procurement.models.rmas import Rma
 from procurement.models.substitutions import DrawDown, Substitution
@@ -59,6 +60,7 @@ __all__ = [
     "PurchaseOrder",
     "PurchasingPolicy",
     "Quote",
+    "QuoteAnswer",
     "QuoteAttachment",
     "QuoteImport",
     "QuoteLine",
@@ -69,6 +71,7 @@ __all__ = [
     "RfqInvitation",
     "RfqLine",
     "RfqOpening",
+    "RfqRequirement",
     "Rma",
     "RunItem",
     "Substitution",

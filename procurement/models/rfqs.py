@@ -136,6 +136,9 @@ class Rfq(Versioned):
                 for line in self.lines.order_by("position")
             ],
         }
+        # Where none are told the hash is what it was before there were any.
+        if reached := [row.asked.to_json() for row in self.requirements.order_by("position")]:
+            body["requirements"] = reached
         text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

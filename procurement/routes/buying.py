@@ -37,6 +37,7 @@ pages = [
     path("rfqs/new/", rfqs.rfq_create, name="rfq-create"),
     path("rfqs/<int:pk>/", rfqs.rfq_detail, name="rfq-detail"),
     path("rfqs/<int:pk>/edit/", rfqs.rfq_edit, name="rfq-edit"),
+    path("rfqs/<int:pk>/requirements/", rfqs.rfq_requirements, name="rfq-requirements"),
     path("rfqs/<int:pk>/compare/", rfqs.rfq_compare, name="rfq-compare"),
     path("rfqs/<int:pk>/split/", rfqs.rfq_split, name="rfq-split"),
     path("rfqs/<int:pk>/quotes/new/", quotes.quote_create, name="quote-create"),

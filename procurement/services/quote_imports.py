@@ -25,6 +25,7 @@ from core.transitions import advance, check_version, lock
 from procurement.models import Quote, QuoteImport, Rfq, Vendor
 from procurement.policies import require_action
 from procurement.quote_table import Line, QuoteTable, read_quote
+from procurement.requirements import check_answers
 from procurement.services.quote_lines import check_alternative, checked_line
 from procurement.services.quotes import record_quote
 
@@ -36,7 +37,7 @@ CHECK_TASK = "procurement.tasks.check_quote_import"
 APPLY_TASK = "procurement.tasks.apply_quote_import"
 HEAD = ("currency", "valid_until", "lead_time_days")  # a quote cannot do without
 HEAD_FIELDS = (
-    *HEAD, "tax_mode", "partial_delivery", "reference", "incoterm", "payment_terms", "notes",
+    *HEAD, "tax_mode", "partial_delivery", "reference", "incoterm", "payment_terms", "notes", "answers",
 )  # fmt: skip
 WARRANTY_IN_FILE = {"warranty_months": "months", "warranty_start": "start_trigger"}
 SHOWN = ("description", "quantity", "rfq_line", "kind", "bundle", "alternative_to")
@@ -145,6 +146,11 @@ def _report(row: QuoteImport) -> dict[str, Any]:
     judge(row.rfq, row.vendor, read.lines)
     refused = sum(bool(line.errors) for line in read.lines)
     problems = read.problems + _head_problems(row, _head(row, read))
+    asked = {one.position: one.asked for one in row.rfq.requirements.all()}
+    try:
+        check_answers(read.head.get("answers", ()), asked)
+    except InputError as error:
+        problems.append(error.message)
     if not read.lines:
         problems.append(msg("The file holds no rows"))
     shown = SHOWN if row.rfq.prices_hidden else (*SHOWN, *PRICES)
@@ -152,7 +158,7 @@ def _report(row: QuoteImport) -> dict[str, Any]:
         "counts": {ADD: len(read.lines) - refused, REFUSED: refused},
         "problems": [one.to_json() for one in problems],
         "unknown_columns": list(read.table.unknown_columns),
-        "head": _head(row, read),
+        "head": {name: value for name, value in _head(row, read).items() if name != "answers"},
         "encoding": read.table.encoding,
         "delimiter": read.table.delimiter,
         "rows": [

@@ -40,6 +40,7 @@ from procurement.services.quote_lines import (
     add_lines,
     whole_number,
 )
+from procurement.services.requirements import add_answers, answers_json, copy_answers
 from procurement.states import OrderStatus, QuoteStatus, RfqStatus, VendorStatus
 from procurement.totals import TaxMode
 from procurement.warranty_rules import StartTrigger
@@ -98,6 +99,7 @@ def keep_quote(
     lines: Sequence[Mapping[str, Any]],
     warranty: Mapping[str, Any],
     payments: Sequence[Mapping[str, Any]] = (),
+    answers: Sequence[Mapping[str, Any]] = (),
     tax_mode: str = TaxMode.DOCUMENT,
     files: Sequence[File[Any]] = (),
     kept_files: Sequence[StoredFile] = (),
@@ -114,7 +116,8 @@ def keep_quote(
     `breaks` (from_quantity, to_quantity, unit_price) or `list_price` and `discount_rate` (share), of servers, cards and
     answers `accelerators_per_item`, and optionally `rfq_line` (position), `unit`, `accelerator_slug`, `manufacturer`,
     `part_number`, `bundle`, `alternative_to` (position). `kept_files` are stored already. `payments` are the terms of
-    payment (see `procurement.milestones`). Raises InvalidTransition (blocked) or InputError naming the line.
+    payment (see `procurement.milestones`); `answers` say of the RFQ's criteria (`requirement`: its number) a `value` or
+    `day`, `meets` (true, false) and `note`. Raises InvalidTransition (blocked) or InputError naming the line.
     """
     require_active(vendor)
     late = rfq.is_due or rfq.status != RfqStatus.OPEN
@@ -148,6 +151,7 @@ def keep_quote(
     add_lines(quote, lines)
     _add_warranty(quote, warranty)
     _add_payments(quote, check_terms(payments))
+    add_answers(quote, answers)
     for upload in files:
         QuoteAttachment.objects.create(quote=quote, file=store_upload(upload, by=by, field="files"))
     for stored in kept_files:
@@ -258,6 +262,8 @@ def compute_hash(quote: Quote) -> str:
     }  # fmt: skip
     if payments := [row.term.to_json() for row in quote.payments.order_by("position")]:
         body["payments"] = payments
+    if answers := answers_json(quote):
+        body["answers"] = answers
     text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -365,6 +371,7 @@ def extend_quote(
         quote=quote, **{name: getattr(old.warranty, name) for name in WARRANTY_FIELDS}
     )
     _add_payments(quote, [row.term for row in old.payments.all()])
+    copy_answers(old, quote)
     for attachment in old.attachments.select_related("file"):
         QuoteAttachment.objects.create(quote=quote, file=attachment.file)
     for upload in files:

@@ -35,6 +35,7 @@ from procurement.models.policy import Sealing
 from procurement.models.rfqs import CriterionKind
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.quotes import require_active
+from procurement.services.requirements import set_requirements
 from procurement.states import OPEN_RFQ, AwardStatus, QuoteStatus, RfqStatus, VendorStatus
 from procurement.warranty_rules import StartTrigger
 
@@ -61,10 +62,12 @@ def create_rfq(
     deadline_zone: str = "",
     sealed: bool | None = None,
     weights: Mapping[str, int] | None = None,
+    requirements: Sequence[Mapping[str, Any]] | None = None,
     **terms: Any,
 ) -> Rfq:
     """Make a draft RFQ of the plans of approved requests; each request goes into sourcing.
 
+    `requirements` are the criteria to be reached (see `procurement.requirements`); None takes them from the plans.
     Raises NotPermitted, InvalidTransition (a request that is not approved, or is in another RFQ) or InputError.
     """
     requests = list(
@@ -88,10 +91,12 @@ def create_rfq(
     for position, request in enumerate(requests, 1):
         _add_request(rfq, position, request, by=by)
     _set_weights(rfq, weights or DEFAULT_WEIGHTS)
+    _before, reached = set_requirements(rfq, requirements)
     _invite(rfq, vendor_ids)
     record(
-        "rfq.created", on=rfq, by=by, requests=[r.reference for r in requests], sealed=rfq.sealed
-    )
+        "rfq.created", on=rfq, by=by, requests=[r.reference for r in requests], sealed=rfq.sealed,
+        requirements=reached,
+    )  # fmt: skip
     return rfq
 
 
@@ -255,6 +260,7 @@ def update_rfq(
     vendor_ids: Sequence[int] | None = None,
     weights: Mapping[str, int] | None = None,
     deadline: datetime | None = None,
+    requirements: Sequence[Mapping[str, Any]] | None = None,
     **terms: Any,
 ) -> Rfq:
     """Change a draft RFQ. Raises NotPermitted, InvalidTransition, StaleData or InputError."""
@@ -268,8 +274,23 @@ def update_rfq(
         _set_weights(rfq, weights)
     if vendor_ids is not None:
         _invite(rfq, vendor_ids)
+    told: dict[str, Any] = dict(changes)
+    if requirements is not None:
+        before, after = set_requirements(rfq, requirements)
+        if before != after:
+            told["requirements"] = [before, after]
     touch(rfq)
-    record("rfq.updated", on=rfq, by=by, changes=changes)
+    record("rfq.updated", on=rfq, by=by, changes=told)
+    return rfq
+
+
+@transaction.atomic
+def take_from_plans(*, rfq_id: int, by: User, version: int | None = None) -> Rfq:
+    """Set the criteria of a draft RFQ back to those of its approved plans."""
+    rfq: Rfq = take(rows(), rfq_id, action="edit", by=by, version=version)
+    before, after = set_requirements(rfq, None)
+    touch(rfq)
+    record("rfq.updated", on=rfq, by=by, changes={"requirements": [before, after]})
     return rfq
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
@@ -18,9 +20,11 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.quotes import LineForms, QuoteForm, WarrantyForm, lines_of
+from procurement.forms.requirements import AnswersForm
 from procurement.milestones import parts_of
 from procurement.models import Quote
 from procurement.selectors.quotes import quote_lines
+from procurement.selectors.requirements import criteria_met
 from procurement.services import quotes
 from procurement.views.common import buttons, visible
 from procurement.warranty_rules import red_flags
@@ -55,13 +59,16 @@ def quote_create(request: SignedInRequest, pk: int) -> HttpResponse:
     warranty = WarrantyForm(
         data, initial={"months": rfq.warranty_months, "start_trigger": rfq.warranty_start}
     )
-    if request.method == "POST" and all([head.is_valid(), lines.is_valid(), warranty.is_valid()]):
+    answers = AnswersForm(data, rfq=rfq)
+    parts: list[Any] = [head, lines, warranty, answers]
+    if request.method == "POST" and all([part.is_valid() for part in parts]):
         try:
             quote = quotes.record_quote(
                 rfq_id=pk,
                 by=request.user,
                 lines=lines_of(lines),
                 warranty=warranty.cleaned_data,
+                answers=answers.answers(),
                 **head.service_arguments(),
             )
         except InputError as error:
@@ -69,7 +76,9 @@ def quote_create(request: SignedInRequest, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("The quote is recorded."))
             return redirect(quote)
-    context = {"rfq": rfq, "head": head, "lines": lines, "warranty": warranty}
+    context = {
+        "rfq": rfq, "head": head, "lines": lines, "warranty": warranty, "answers": answers,
+    }  # fmt: skip
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/quote_form.html", context, status=status)
 
@@ -108,6 +117,7 @@ def quote_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         ]
         if may_read
         else [],
+        "reached": criteria_met(quote) if may_read else None,
         "attachments": quote.attachments.select_related("file"),
         "versions": quote.rfq.quotes.filter(vendor=quote.vendor).select_related("vendor", "rfq"),
         "steps": buttons(request.user, "quote", quote),

@@ -23,6 +23,7 @@ from core.roles import Role, has_role_anywhere
 from core.whole import whole, wholes
 from procurement import policies
 from procurement.award_documents import award_letters
+from procurement.forms.requirements import RequirementForms, initial_rows, rows_of
 from procurement.forms.rfqs import AwardForm, RfqForm, SplitForm
 from procurement.models import Award, PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
@@ -32,6 +33,7 @@ from procurement.selectors.compliances import compliances
 from procurement.selectors.delivery_risk import quote_risks
 from procurement.selectors.letters import sendings
 from procurement.selectors.levers import Lever, levers, rounds
+from procurement.selectors.requirements import criteria_met_by
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.vendor_scores import vendor_scores
 from procurement.selectors.whole_cost import distinct, lowest, whole_costs
@@ -108,6 +110,32 @@ def _form(request: SignedInRequest, form: RfqForm, rfq: Rfq | None = None) -> Ht
     )
 
 
+def rfq_requirements(request: SignedInRequest, pk: int) -> HttpResponse:
+    """What must be reached, row by row; `plans` in the form takes it from the approved plans again."""
+    rfq = visible(request.user, "rfq", pk)
+    policies.require_action(request.user, "edit", rfq)
+    if request.method == "POST" and request.POST.get("plans"):
+        rfqs.take_from_plans(rfq_id=pk, by=request.user, version=version_of(request))
+        return redirect("rfq-requirements", pk=pk)
+    forms = RequirementForms(request.POST or None, prefix="rows", initial=initial_rows(rfq))
+    refused = ""
+    if request.method == "POST" and forms.is_valid():
+        try:
+            rfqs.update_rfq(
+                rfq_id=pk, by=request.user, version=version_of(request), requirements=rows_of(forms)
+            )
+        except InputError as error:
+            refused = error.message.render(_)
+        else:
+            return redirect(rfq)
+    return render(
+        request,
+        "procurement/rfq_requirements.html",
+        {"rfq": rfq, "forms": forms, "refused": refused, "lines": rfq.lines.all()},
+        status=422 if request.method == "POST" else 200,
+    )
+
+
 @require_safe
 def rfq_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     return _detail(request, pk)
@@ -160,6 +188,7 @@ def _detail(
         "rfq": rfq,
         "lines": rfq.lines.select_related("request__team"),
         "criteria": rfq.criteria.all(),
+        "requirements": rfq.requirements.all(),
         "invitations": list(
             rfq.invitations.select_related("vendor").prefetch_related(
                 Prefetch("tokens", VendorToken.objects.filter(revoked_at=None), to_attr="keys")
@@ -225,6 +254,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
     checks = compliances(comparison)
     risks = quote_risks([row.quote for row in comparison.rows], rfq.lines.all())
     scores = vendor_scores([row.quote.vendor for row in comparison.rows], request.user)
+    reached = criteria_met_by([row.quote for row in comparison.rows])
     may_award = policies.can(request.user, "propose_award", rfq) and not rfq.awards.filter(
         status=AwardStatus.PROPOSED
     )
@@ -259,6 +289,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
         "assumed": distinct(one for whole in wholes.values() for one in whole.assumptions),
         "checks": [checks[row.quote.pk] for row in comparison.rows],
         "risks": [risks[row.quote.pk] for row in comparison.rows],
+        "criteria": [reached[row.quote.pk] for row in comparison.rows],
         "histories": [scores[row.quote.vendor_id] for row in comparison.rows],
     }
     status = 422 if request.method == "POST" else 200
