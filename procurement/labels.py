@@ -43,6 +43,8 @@ def name_own_actions() -> None:
             "burn_in.passed": _("Burn-in passed"),
             "burn_in.resumed": _("Burn-in resumed"),
             "burn_in.started": _("Burn-in started"),
+            "clause.added": _("Clause added"),
+            "clause.revised": _("New version of a clause"),
             "delivery.announced": _("Delivery announced"),
             "delivery.feed_token_issued": _("Token for live samples issued"),
             "delivery.received": _("Delivery received"),
@@ -97,6 +99,7 @@ def name_own_actions() -> None:
             "rfq.closed": _("RFQ closed"),
             "rfq.concession_recorded": _("Concession noted"),
             "rfq.conflict_stated": _("Conflicts of interest stated"),
+            "rfq.document_made": _("RFQ's document made"),
             "rfq.created": _("RFQ drafted"),
             "rfq.extended": _("Deadline moved"),
             "rfq.not_awarded": _("RFQ closed without award"),
@@ -136,5 +139,6 @@ def name_own_actions() -> None:
             "procurement.tasks.render_acceptance_certificate": _("Acceptance certificate"),
             "procurement.tasks.render_award_document": _("Award memo or letter"),
             "procurement.tasks.render_order_document": _("Order's document"),
+            "procurement.tasks.render_rfq_document": _("RFQ's document"),
         }
     )

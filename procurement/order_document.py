@@ -1,8 +1,7 @@
-"""The purchase order as a document, in the organisation's language and letterhead."""
+"""The purchase order as a document, in the vendor's language and the organisation's letterhead."""
 
 from __future__ import annotations
 
-from core.organisation import organisation
 from core.pdf import render_pdf
 from procurement.models import PurchaseOrder
 from procurement.selectors.milestones import milestone_states
@@ -21,10 +20,11 @@ def render_order(order: PurchaseOrder) -> bytes:
         "milestones": milestone_states(order, totals),
         "warranty": order.quote.warranty,
         "terms": order.award.rfq.terms,
+        "clauses": order.award.rfq.clauses.all(),
         "contact": order.vendor.contacts.first(),
     }
     return render_pdf(
-        "procurement/order_document.html", context, organisation().language, made_at=order.issued_at
+        "procurement/order_document.html", context, order.vendor.language, made_at=order.issued_at
     )
 
 

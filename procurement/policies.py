@@ -34,6 +34,7 @@ from procurement.models import (
     Substitution,
     Vendor,
 )
+from procurement.models.base import buying_teams, sees_everything
 from procurement.models.invoices import InvoiceQuerySet
 from procurement.states import OPEN_RFQ, Actor
 
@@ -315,6 +316,16 @@ def require_action(user: User | None, action: str, obj: Any) -> None:
 def can_keep_vendors(user: User) -> bool:
     """Add vendors to the register."""
     return has_role(user, Role.PROCUREMENT)
+
+
+def can_keep_clauses(user: User) -> bool:
+    """Add clauses to the library, and new versions of them."""
+    return has_role(user, Role.PROCUREMENT)
+
+
+def can_read_clauses(user: User) -> bool:
+    """Everyone who takes part in buying, in a team or for the whole organisation."""
+    return sees_everything(user) or bool(buying_teams(user))
 
 
 def can_create_rfq(user: User, teams: Iterable[int]) -> bool:

@@ -10,9 +10,9 @@ from core.jobs import JobCancelled, Progress, job_task
 from core.messages import msg
 from core.models import Job
 from core.organisation import NotSetUp
-from procurement import award_documents
+from procurement import award_documents, rfq_document
 from procurement.certificate import certificate_name, render_certificate
-from procurement.models import AcceptanceCertificate, AwardDocument, PurchaseOrder
+from procurement.models import AcceptanceCertificate, AwardDocument, PurchaseOrder, RfqDocument
 from procurement.order_document import document_name, render_order
 from procurement.services import quote_imports
 from procurement.services.award_documents import attach_document as attach_award_document
@@ -27,6 +27,7 @@ from procurement.services.reminders import (
     remind_of_warranties,
 )
 from procurement.services.reviews import freeze_due_reviews
+from procurement.services.rfq_documents import attach_document as attach_rfq_document
 from procurement.services.rfqs import close_rfq, due_rfqs
 
 log = structlog.get_logger(__name__)
@@ -65,6 +66,20 @@ def render_award_document(job: Job, progress: Progress, document_id: int) -> Non
     progress(90, msg("Keeping the document"))
     attach_award_document(
         document_id=document_id, content=content, name=award_documents.document_name(document)
+    )
+
+
+@job_task
+def render_rfq_document(job: Job, progress: Progress, document_id: int) -> None:
+    """Draw an issued RFQ for its vendors, and keep it."""
+    document = RfqDocument.objects.select_related("rfq").get(pk=document_id)
+    if document.file_id is not None:
+        return
+    progress(10, msg("Drawing the document"))
+    content = rfq_document.render_rfq(document)
+    progress(90, msg("Keeping the document"))
+    attach_rfq_document(
+        document_id=document_id, content=content, name=rfq_document.document_name(document)
     )
 
 

@@ -38,7 +38,9 @@ from procurement.models import (
     QuotePayment,
     ReceiptLine,
     Rfq,
+    RfqClause,
     RfqCriterion,
+    RfqDocument,
     RfqLine,
     RfqRequirement,
     Rma,
@@ -192,6 +194,25 @@ class RequirementSerializer(serializers.ModelSerializer[RfqRequirement]):
         return row.words.render(gettext)
 
 
+class RfqClauseSerializer(serializers.ModelSerializer[RfqClause]):
+    """A clause as it stands in the RFQ, in both languages."""
+
+    code = serializers.CharField(source="clause.code")
+    version = serializers.IntegerField(source="clause.version")
+
+    class Meta:
+        model = RfqClause
+        fields = ["position", "code", "version", "title_en", "title_zh", "text_en", "text_zh"]
+
+
+class RfqDocumentSerializer(serializers.ModelSerializer[RfqDocument]):
+    sha256 = serializers.CharField(source="file.sha256", default=None, read_only=True)
+
+    class Meta:
+        model = RfqDocument
+        fields = ["id", "language", "sha256"]
+
+
 class RequirementInput(serializers.Serializer[Any]):
     """A figure in `value` and `unit`, or a `day` for a delivery."""
 
@@ -237,6 +258,8 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
     lines = RfqLineSerializer(many=True, read_only=True)
     criteria = CriterionSerializer(many=True, read_only=True)
     requirements = RequirementSerializer(many=True, read_only=True)
+    clauses = RfqClauseSerializer(many=True, read_only=True)
+    documents = RfqDocumentSerializer(many=True, read_only=True)
     statements = StatementSerializer(many=True, read_only=True)
     vendors = serializers.SerializerMethodField()
     quotes_received = serializers.SerializerMethodField()
@@ -246,7 +269,7 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
         fields = [
             *HEAD, "number", "title", "owner", "sealed", "deadline", "deadline_zone", "deliver_by",
             "warranty_months", "warranty_start", "terms", "criteria_hash", "opened_at", "lines",
-            "criteria", "requirements", "statements", "vendors", "quotes_received",
+            "criteria", "requirements", "clauses", "documents", "statements", "vendors", "quotes_received",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
@@ -784,6 +807,10 @@ class RfqInput(serializers.Serializer[Any]):
     requirements = RequirementInput(
         many=True, required=False, help_text="Left out: those of the approved plans"
     )
+    clauses = serializers.ListField(
+        child=serializers.CharField(), required=False,
+        help_text="Short names from the clause library; left out: those that are preset",
+    )  # fmt: skip
 
 
 class RfqEdit(serializers.Serializer[Any]):
@@ -796,6 +823,7 @@ class RfqEdit(serializers.Serializer[Any]):
     warranty_start = serializers.CharField(required=False)
     terms = serializers.CharField(required=False, allow_blank=True)
     requirements = RequirementInput(many=True, required=False)
+    clauses = serializers.ListField(child=serializers.CharField(), required=False)
 
 
 class BreakInput(serializers.Serializer[Any]):

@@ -37,6 +37,7 @@ from procurement.api.serializers import (
     OfferInput,
     QuoteLineSerializer,
     RequirementSerializer,
+    RfqClauseSerializer,
     TotalsSerializer,
     WarrantySerializer,
     totals,
@@ -135,13 +136,14 @@ class PublicRfqSerializer(serializers.ModelSerializer[Rfq]):
     lines = AskedSerializer(many=True, read_only=True)
     criteria = CriterionSerializer(many=True, read_only=True)
     requirements = RequirementSerializer(many=True, read_only=True)
+    clauses = RfqClauseSerializer(many=True, read_only=True)
 
     class Meta:
         model = Rfq
         fields = [
             "number", "title", "sealed", "deadline", "deadline_zone", "deliver_by", "warranty_months",
             "warranty_start", "terms", "criteria_hash", "lines", "criteria",
-            "requirements",
+            "requirements", "clauses",
         ]  # fmt: skip
 
 
@@ -206,10 +208,24 @@ class VendorRfq(VendorView):
     @extend_schema(responses=PublicRfqSerializer, auth=[])
     def get(self, request: Request) -> Response:
         vendor_access.require_open(self.token)
-        rfq = Rfq.objects.prefetch_related("lines", "criteria", "requirements").get(
-            pk=self.token.invitation.rfq_id
-        )
+        rfq = Rfq.objects.prefetch_related(
+            "lines", "criteria", "requirements", "clauses__clause"
+        ).get(pk=self.token.invitation.rfq_id)
         return Response(PublicRfqSerializer(rfq).data)
+
+
+class VendorRfqDocument(VendorView):
+    """The RFQ as PDF, in the vendor's language."""
+
+    @extend_schema(responses={(200, "application/pdf"): OpenApiTypes.BINARY}, auth=[])
+    def get(self, request: Request) -> HttpResponseBase:
+        vendor_access.require_open(self.token)
+        invitation = self.token.invitation
+        rows = invitation.rfq.documents.select_related("file").exclude(file=None)
+        row = rows.filter(language=invitation.vendor.language).first()
+        if row is None or row.file is None:
+            raise Http404
+        return download(row.file)
 
 
 class VendorTemplate(VendorView):

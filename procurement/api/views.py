@@ -10,7 +10,7 @@ from django.db.models import Prefetch, QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, OpenApiTypes, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.generics import ListAPIView
@@ -51,6 +51,7 @@ from procurement.selectors.comparison import compare
 from procurement.selectors.compliances import compliances
 from procurement.selectors.delivery_risk import quote_risks
 from procurement.selectors.levers import levers
+from procurement.selectors.quote_changes import quote_changes
 from procurement.selectors.requirements import criteria_met_by
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.thread import request_thread
@@ -79,7 +80,14 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
     ),
     "rfq": (
         lambda: Rfq.objects.select_related("owner").prefetch_related(
-            "lines", "criteria", "requirements", "invitations", "quotes", "statements__person"
+            "lines",
+            "criteria",
+            "requirements",
+            "clauses__clause",
+            "documents__file",
+            "invitations",
+            "quotes",
+            "statements__person",
         ),
         s.RfqSerializer,
     ),
@@ -386,6 +394,31 @@ class RfqQuotes(APIView):
             rfq_id=pk, by=api_user(request), version=seen_version(request), **data
         )
         return shown(request, quote, 201)
+
+
+class QuoteChangesView(APIView):
+    """What a version of a quote changed against the one before it, with the change of the total in the quote's own
+    currency; `null` for a first version. 409 while the bids are sealed, whoever asks."""
+
+    @extend_schema(responses=OpenApiResponse(description="Fields and lines: before and after"))
+    def get(self, request: Request, pk: int) -> Response:
+        quote = visible(request, "quote", pk)
+        found = quote_changes(quote)
+        if not policies.can_read_prices(api_user(request), quote.rfq):
+            raise NotFound
+        return Response(None if found is None else found.to_json())
+
+
+class RfqDocumentFile(APIView):
+    """The RFQ as its vendors get it, as PDF."""
+
+    @extend_schema(responses={(200, "application/pdf"): OpenApiTypes.BINARY})
+    def get(self, request: Request, pk: int, document: int) -> HttpResponseBase:
+        rfq = visible(request, "rfq", pk)
+        row = get_object_or_404(rfq.documents.select_related("file"), pk=document)
+        if row.file is None:
+            raise NotFound
+        return download(row.file)
 
 
 class RfqComparison(APIView):

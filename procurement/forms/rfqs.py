@@ -22,6 +22,7 @@ from procurement.forms.fields import LocalDateTimeInput, day, text
 from procurement.models import PurchasingPolicy, Quote, Rfq, Vendor
 from procurement.models.policy import Sealing
 from procurement.models.rfqs import TRIGGER_CHOICES, CriterionKind
+from procurement.selectors.clauses import current_clauses
 from procurement.services.rfqs import DEFAULT_WEIGHTS
 from procurement.states import OPEN_RFQ, VendorStatus
 
@@ -44,23 +45,6 @@ class RequestChoice(forms.ModelMultipleChoiceField):
     def label_from_instance(self, obj: Any) -> str:
         plan = getattr(obj.current, "plan", None)
         return f"{obj} · {obj.team} · {plan or '–'}"
-
-
-def default_terms() -> str:
-    """The clauses that protect the acceptance test, in the reader's language."""
-    return "\n".join(
-        (
-            gettext(
-                "All parts are new, from an authorised channel; none is overclocked, refurbished or relabelled."
-            ),
-            gettext("Serial numbers are listed before shipment and match those that the cards report."),
-            gettext(
-                "Every card burns in for 72 h at full load before acceptance; this and 24×7 use count as normal use."
-            ),
-            gettext("The warranty starts with the signed acceptance, at the latest 60 days after delivery."),
-            gettext("Exclusions of the warranty are written out in the quote."),
-        )
-    )  # fmt: skip
 
 
 class RfqForm(forms.Form):
@@ -95,7 +79,16 @@ class RfqForm(forms.Form):
     warranty_start = forms.ChoiceField(
         label=_("Warranty asked to start with"), choices=TRIGGER_CHOICES, initial="acceptance"
     )
-    terms = text(_("Terms of acceptance"), required=False, rows=7)
+    clauses = forms.MultipleChoiceField(
+        label=_("Clauses"), required=False, widget=forms.CheckboxSelectMultiple(),
+        help_text=_("From the clause library. Copied into the RFQ when it is published, then into the order."),
+    )  # fmt: skip
+    terms = text(
+        _("Terms of acceptance"),
+        required=False,
+        rows=4,
+        help_text=_("What no clause says already."),
+    )
 
     def __init__(
         self,
@@ -114,21 +107,26 @@ class RfqForm(forms.Form):
         fields["vendors"].queryset = Vendor.objects.visible_to(user).filter(
             status=VendorStatus.ACTIVE
         )
+        library = current_clauses()
+        fields["clauses"].choices = [(code, clause.title) for code, clause in library.items()]
         weights = dict(DEFAULT_WEIGHTS)
         if rfq is None:
             found = list(sourceable(user))
             fields["requests"].queryset = sourceable(user)
             chosen = [row for row in found if row.pk in asked] or (found if len(found) == 1 else [])
+            self.initial.setdefault(
+                "clauses", [code for code, one in library.items() if one.preset]
+            )
             self.initial.setdefault("requests", [row.pk for row in chosen])
             days = [row.current.need_by for row in chosen if row.current.need_by]
             if days and min(days) >= today():
                 self.initial.setdefault("deliver_by", min(days))
             ahead = timezone.now().astimezone(ZoneInfo(zone)) + timedelta(days=14)
             self.initial.setdefault("deadline", ahead.replace(hour=17, minute=0, tzinfo=None))
-            self.initial.setdefault("terms", default_terms())
         else:
             del self.fields["requests"], self.fields["sealed"], self.fields["deadline_zone"]
             weights = {c.kind: c.weight for c in rfq.criteria.all()}
+            chosen_codes = [row.clause.code for row in rfq.clauses.select_related("clause")]
             self.initial = {
                 **self.initial,
                 "title": rfq.title,
@@ -138,6 +136,7 @@ class RfqForm(forms.Form):
                 "warranty_months": rfq.warranty_months,
                 "warranty_start": rfq.warranty_start,
                 "terms": rfq.terms,
+                "clauses": chosen_codes,
             }
         self.initial.setdefault("deadline_zone", zone)
         policy = PurchasingPolicy.current()

@@ -4,6 +4,7 @@ from procurement.models.acceptance import Acceptance, AcceptanceCertificate, Acc
 from procurement.models.assets import Asset, AssetWarranty
 from procurement.models.awards import Award, AwardDocument, AwardLine
 from procurement.models.burn_in import BurnInRun, ChecklistItem, ChecklistTemplate, RunItem
+from procurement.models.clauses import Clause, RfqClause, RfqDocument
 from procurement.models.conflicts import ConflictStatement
 from procurement.models.deliveries import AnnouncedSerial, Delivery, ReceiptLine
 from procurement.models.evidence import EvidenceFile, UnitVerdict
@@ -41,6 +42,7 @@ __all__ = [
     "BurnInRun",
     "ChecklistItem",
     "ChecklistTemplate",
+    "Clause",
     "Concession",
     "ConflictStatement",
     "Delivery",
@@ -67,7 +69,9 @@ __all__ = [
     "QuotePayment",
     "ReceiptLine",
     "Rfq",
+    "RfqClause",
     "RfqCriterion",
+    "RfqDocument",
     "RfqInvitation",
     "RfqLine",
     "RfqOpening",

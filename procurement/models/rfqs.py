@@ -139,6 +139,11 @@ class Rfq(Versioned):
         # Where none are told the hash is what it was before there were any.
         if reached := [row.asked.to_json() for row in self.requirements.order_by("position")]:
             body["requirements"] = reached
+        if clauses := [
+            [row.title_en, row.title_zh, row.text_en, row.text_zh]
+            for row in self.clauses.order_by("position")
+        ]:
+            body["clauses"] = clauses
         text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -3,6 +3,7 @@
 from django.urls import path, re_path
 
 from procurement.views import (
+    clauses,
     common,
     orders,
     purchasing,
@@ -36,6 +37,10 @@ pages = [
     path("rfqs/", rfqs.rfq_list, name="rfq-list"),
     path("rfqs/new/", rfqs.rfq_create, name="rfq-create"),
     path("rfqs/<int:pk>/", rfqs.rfq_detail, name="rfq-detail"),
+    path("clauses/", clauses.clause_list, name="clause-list"),
+    path("clauses/new/", clauses.clause_create, name="clause-create"),
+    path("clauses/<slug:code>/", clauses.clause_detail, name="clause-detail"),
+    path("rfqs/<int:pk>/documents/<int:document>/", rfqs.rfq_document, name="rfq-document"),
     path("rfqs/<int:pk>/edit/", rfqs.rfq_edit, name="rfq-edit"),
     path("rfqs/<int:pk>/requirements/", rfqs.rfq_requirements, name="rfq-requirements"),
     path("rfqs/<int:pk>/compare/", rfqs.rfq_compare, name="rfq-compare"),

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.urls import path, re_path
 
-from procurement.api import live, quote_imports, vendor_access, vendors
+from procurement.api import clauses, live, quote_imports, vendor_access, vendors
 from procurement.api import views as v
 
 PLURALS = {
@@ -84,6 +84,19 @@ api_routes = [
         "vendors/<int:pk>/documents/<int:document>/retire/",
         vendors.VendorDocumentRetire.as_view(),
         name="api-vendor-document-retire",
+    ),
+    path("clauses/", clauses.Clauses.as_view(), name="api-clauses"),
+    path("clauses/<slug:code>/", clauses.ClauseVersions.as_view(), name="api-clause-versions"),
+    path("quotes/<int:pk>/changes/", v.QuoteChangesView.as_view(), name="api-quote-changes"),
+    path(
+        "rfqs/<int:pk>/documents/<int:document>/",
+        v.RfqDocumentFile.as_view(),
+        name="api-rfq-document",
+    ),
+    path(
+        "vendor/rfq/document/",
+        vendor_access.VendorRfqDocument.as_view(),
+        name="api-vendor-document",
     ),
     path("vendor/rfq/", vendor_access.VendorRfq.as_view(), name="api-vendor-rfq"),
     re_path(

@@ -7,11 +7,11 @@ from typing import Any
 from core.audit import record
 from core.files import store_bytes
 from core.models import StoredFile
-from procurement.models import AcceptanceCertificate, AwardDocument
+from procurement.models import AcceptanceCertificate, AwardDocument, RfqDocument
 
 
 def keep(
-    row: AcceptanceCertificate | AwardDocument,
+    row: AcceptanceCertificate | AwardDocument | RfqDocument,
     content: bytes,
     *,
     name: str,

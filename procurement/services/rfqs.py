@@ -33,9 +33,11 @@ from procurement.models import (
 )
 from procurement.models.policy import Sealing
 from procurement.models.rfqs import CriterionKind
+from procurement.services.clauses import issue_clauses, set_clauses
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.quotes import require_active
 from procurement.services.requirements import set_requirements
+from procurement.services.rfq_documents import request_documents
 from procurement.states import OPEN_RFQ, AwardStatus, QuoteStatus, RfqStatus, VendorStatus
 from procurement.warranty_rules import StartTrigger
 
@@ -63,11 +65,13 @@ def create_rfq(
     sealed: bool | None = None,
     weights: Mapping[str, int] | None = None,
     requirements: Sequence[Mapping[str, Any]] | None = None,
+    clauses: Sequence[str] | None = None,
     **terms: Any,
 ) -> Rfq:
     """Make a draft RFQ of the plans of approved requests; each request goes into sourcing.
 
     `requirements` are the criteria to be reached (see `procurement.requirements`); None takes them from the plans.
+    `clauses` are short names of the clause library; None takes those that are preset.
     Raises NotPermitted, InvalidTransition (a request that is not approved, or is in another RFQ) or InputError.
     """
     requests = list(
@@ -92,10 +96,11 @@ def create_rfq(
         _add_request(rfq, position, request, by=by)
     _set_weights(rfq, weights or DEFAULT_WEIGHTS)
     _before, reached = set_requirements(rfq, requirements)
+    _before, chosen = set_clauses(rfq, clauses)
     _invite(rfq, vendor_ids)
     record(
         "rfq.created", on=rfq, by=by, requests=[r.reference for r in requests], sealed=rfq.sealed,
-        requirements=reached,
+        requirements=reached, clauses=chosen,
     )  # fmt: skip
     return rfq
 
@@ -261,6 +266,7 @@ def update_rfq(
     weights: Mapping[str, int] | None = None,
     deadline: datetime | None = None,
     requirements: Sequence[Mapping[str, Any]] | None = None,
+    clauses: Sequence[str] | None = None,
     **terms: Any,
 ) -> Rfq:
     """Change a draft RFQ. Raises NotPermitted, InvalidTransition, StaleData or InputError."""
@@ -279,6 +285,10 @@ def update_rfq(
         before, after = set_requirements(rfq, requirements)
         if before != after:
             told["requirements"] = [before, after]
+    if clauses is not None:
+        before, after = set_clauses(rfq, clauses)
+        if before != after:
+            told["clauses"] = [before, after]
     touch(rfq)
     record("rfq.updated", on=rfq, by=by, changes=told)
     return rfq
@@ -325,6 +335,7 @@ def publish_rfq(*, rfq_id: int, by: User, version: int | None = None) -> Rfq:
             raise InvalidTransition(
                 msg("The approved plan of line %(line)s changed", line=line.position)
             )
+    clauses = issue_clauses(rfq)
     rfq.criteria_hash = rfq.compute_hash()
     rfq.published_at = timezone.now()
     rfq.save(update_fields=["criteria_hash", "published_at"])
@@ -335,7 +346,9 @@ def publish_rfq(*, rfq_id: int, by: User, version: int | None = None) -> Rfq:
         action="rfq.published",
         criteria_hash=rfq.criteria_hash,
         invited=[invitation.vendor.name for invitation in invited],
+        clauses=clauses,
     )
+    request_documents(rfq, {invitation.vendor.language for invitation in invited}, by=by)
     return rfq
 
 

@@ -23,6 +23,7 @@ from procurement.forms.quotes import LineForms, QuoteForm, WarrantyForm, lines_o
 from procurement.forms.requirements import AnswersForm
 from procurement.milestones import parts_of
 from procurement.models import Quote
+from procurement.selectors.quote_changes import quote_changes, shown_value
 from procurement.selectors.quotes import quote_lines
 from procurement.selectors.requirements import criteria_met
 from procurement.services import quotes
@@ -111,12 +112,13 @@ def quote_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         else [],
         "flags": red_flags(quote.warranty.terms(quote.rfq.warranty_months)) if may_read else (),
         "warranty": [
-            (capfirst(field.verbose_name), _value(quote.warranty, field))
+            (capfirst(field.verbose_name), shown_value(quote.warranty, field))
             for field in quote.warranty._meta.concrete_fields
             if field.name not in ("id", "quote")
         ]
         if may_read
         else [],
+        "changed": quote_changes(quote) if may_read and quote.revision > 1 else None,
         "reached": criteria_met(quote) if may_read else None,
         "attachments": quote.attachments.select_related("file"),
         "versions": quote.rfq.quotes.filter(vendor=quote.vendor).select_related("vendor", "rfq"),
@@ -124,17 +126,6 @@ def quote_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "trail": trail(quote)[:40],
     }  # fmt: skip
     return render(request, "procurement/quote_detail.html", context)
-
-
-def _value(row: object, field: object) -> str:
-    name = field.name  # type: ignore[attr-defined]
-    shown = getattr(row, f"get_{name}_display", None)
-    value = shown() if shown else getattr(row, name)
-    if value is None or value == "":
-        return _("not stated")
-    if isinstance(value, bool):
-        return _("Yes") if value else _("No")
-    return str(value)
 
 
 @require_safe

@@ -189,6 +189,8 @@ def _detail(
         "lines": rfq.lines.select_related("request__team"),
         "criteria": rfq.criteria.all(),
         "requirements": rfq.requirements.all(),
+        "clauses": rfq.clauses.select_related("clause"),
+        "papers": rfq.documents.select_related("file"),
         "invitations": list(
             rfq.invitations.select_related("vendor").prefetch_related(
                 Prefetch("tokens", VendorToken.objects.filter(revoked_at=None), to_attr="keys")
@@ -230,6 +232,16 @@ def _detail(
         "trail": trail(rfq, *([award] if award else []))[:60],
     }
     return render(request, "procurement/rfq_detail.html", context)
+
+
+@require_safe
+def rfq_document(request: SignedInRequest, pk: int, document: int) -> HttpResponseBase:
+    """The RFQ as its vendors get it."""
+    rfq = visible(request.user, "rfq", pk)
+    row = get_object_or_404(rfq.documents.select_related("file"), pk=document)
+    if row.file is None:
+        raise Http404
+    return download(row.file)
 
 
 @require_safe

@@ -18,13 +18,16 @@ from core.organisation import today
 from procurement.forms.steps import BY_NAME
 from procurement.models import Quote, QuoteAttachment, QuoteImport, RfqInvitation
 from procurement.selectors.comparison import compare
+from procurement.selectors.quote_changes import quote_changes
 from procurement.services import quote_imports, rfqs, vendor_access
 from procurement.services.policy import set_purchasing_policy
 from tests.procurement import builders as b
 
 pytestmark = pytest.mark.django_db
 # Nowhere else in the data: unit price, net and gross of 8, in every way of writing them.
-TELLTALES = ("271828.18", "271,828.18", "271828,18", "2174625", "2,174,625", "2457327", "2,457,327")
+TELLTALES = (
+    "271828.18", "271,828.18", "271828,18", "2174625", "2,174,625", "2457327", "2,457,327", "2457326", "2,457,326",
+)  # fmt: skip
 
 FILLERS = {
     "kind": "csv",
@@ -58,7 +61,7 @@ def addresses() -> list[str]:
                 for noun, action in BY_NAME
             }
             continue
-        for pk in ("1", "2") if "quote" in route else ("1",):
+        for pk in ("1", "2", "3") if "quote" in route else ("1",):
             address = route
             for name in names:
                 address = replace(address, name, FILLERS.get(name, pk))
@@ -105,6 +108,8 @@ def sealed(numbered_from_one):
     paper = SimpleUploadedFile("quote.txt", b"H100: 271828.18 CNY each")
     b.quote(s, rfq, price="271828.18", files=[paper])
     b.quote(s, rfq, s.rival, "38271.828")
+    # A new version, which its changes are told of once the bids are open.
+    b.quote(s, rfq, price="271828.18", lead_time_days=40)
     # A table that waits in its preview, and a bid that a vendor sent itself with its key.
     head = (
         "description,quantity,unit_price,rfq_line,accelerators_per_item,kind,tax_percent,serialised,"
@@ -230,6 +235,10 @@ def test_the_walk_would_find_a_leak(sealed, client):
 
     client.force_login(s.procurement)
     assert "271,828.18" in client.get(f"/procurement/rfqs/{rfq.pk}/compare/").text
+    newest = Quote.objects.filter(vendor=s.vendor).latest("revision")
+    assert "2457326.75" in client.get(
+        f"/api/v1/procurement/quotes/{newest.pk}/changes/"
+    ).text.replace(",", "")
 
 
 def test_files_comparison_trail_and_errors_keep_the_seal(sealed, client):
@@ -245,6 +254,8 @@ def test_files_comparison_trail_and_errors_keep_the_seal(sealed, client):
         )
     with pytest.raises(InvalidTransition):
         compare(rfq)
+    with pytest.raises(InvalidTransition):
+        quote_changes(Quote.objects.filter(vendor=s.vendor).latest("revision"))
     for entry in AuditEntry.objects.all():
         assert not any(tell in f"{entry.data} {entry.reason}" for tell in TELLTALES)
     client.force_login(s.procurement)
@@ -256,7 +267,7 @@ def test_a_cancelled_rfq_stays_sealed(sealed, client):
     s, rfq = sealed
     rfqs.cancel_rfq(rfq_id=rfq.pk, reason="No budget", by=s.procurement)
     client.force_login(s.procurement)
-    quote = Quote.objects.get(vendor=s.vendor)
+    quote = Quote.objects.filter(vendor=s.vendor).latest("revision")
     assert "271,828.18" not in client.get(f"/procurement/quotes/{quote.pk}/").text
 
 

@@ -22,6 +22,7 @@ from procurement.demo import asking, buying, fleet, quarters
 from procurement.demo.stage import Stage, play
 from procurement.models import ChecklistTemplate
 from procurement.services.checklists import load_checklists
+from procurement.services.clauses import load_clauses
 
 STORIES = (
     quarters.begin, buying.register, quarters.rates, quarters.reviewed,
@@ -56,6 +57,7 @@ def load(now: datetime) -> None:
         load_reference()
     if not ChecklistTemplate.objects.exists():
         load_checklists()
+    load_clauses()
     play(Stage(now), STORIES)
     Notice.objects.update(mail_at=None)
     Notice.objects.filter(created_at__lt=now - NEWS).update(read_at=F("created_at"))

@@ -27,8 +27,8 @@ def text_of(order: PurchaseOrder) -> str:
 )
 def test_it_prints_number_lines_and_totals(language, heading):
     s = b.shop()
-    s.organisation.language = language
-    s.organisation.save()
+    s.vendor.language = language
+    s.vendor.save(update_fields=["language"])
     order = b.issued(s)
     text = text_of(order)
     for words in (
