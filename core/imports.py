@@ -13,16 +13,14 @@ import re
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Generic, TypeVar
-
-from openpyxl import load_workbook
-from openpyxl.utils.exceptions import InvalidFileException
 
 from core.errors import DomainError, InputError
 from core.exports import FORMULA_STARTS
 from core.messages import Message, msg
+from core.workbooks import UnreadableWorkbook, workbook_rows
 
 DELIMITERS = (",", ";", "\t", "|")
 # Offered when a file is not Unicode, in this order: name for Python, name for people.
@@ -242,35 +240,15 @@ def _workbook_records(content: bytes, max_rows: int) -> list[tuple[int, list[str
                 value=unpacked,
                 limit=MAX_UNPACKED,
             )  # fmt: skip
-        book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-    except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError) as error:
+        records = []
+        for number, record in workbook_rows(content):
+            if any(cell.strip() for cell in record):
+                records.append((number, record))
+            if len(records) > max_rows + 1:
+                raise _too_many(max_rows)
+    except (zipfile.BadZipFile, UnreadableWorkbook) as error:
         raise InputError("file", msg("The file is not a readable XLSX workbook")) from error
-    records = []
-    for number, cells in enumerate(book.worksheets[0].iter_rows(values_only=True), start=1):
-        record = [_workbook_text(cell) for cell in cells]
-        if any(cell.strip() for cell in record):
-            records.append((number, record))
-        if len(records) > max_rows + 1:
-            raise _too_many(max_rows)
-    book.close()
     return records
-
-
-def _workbook_text(cell: object) -> str:
-    match cell:
-        case None:
-            return ""
-        case bool():
-            return "yes" if cell else "no"
-        case datetime():
-            return (
-                cell.date().isoformat() if cell.time() == datetime.min.time() else cell.isoformat()
-            )
-        case date():
-            return cell.isoformat()
-        case float():
-            return f"{Decimal(repr(cell)):f}"
-    return str(cell)
 
 
 def _too_many(limit: int) -> InputError:

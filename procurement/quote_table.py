@@ -56,6 +56,54 @@ HEADINGS: dict[str, tuple[str, str]] = {
     "payment_terms": ("Payment terms", "付款条件"),
     "warranty_months": ("Warranty (months)", "质保 (月)"),
     "warranty_start": ("Warranty starts with", "质保起算"),
+    "warrantor": ("Warranty: who answers for it", "质保: 责任方"),
+    "covered_items": ("Warranty: what is covered", "质保: 覆盖范围"),
+    "labour_months": ("Warranty: months (labour)", "质保: 人工 (月)"),
+    "onsite_months": ("Warranty: months (on site)", "质保: 上门 (月)"),
+    "service_level": ("Warranty: service level", "质保: 服务级别"),
+    "service_hours": ("Warranty: hours, holidays, country", "质保: 服务时段与地区"),
+    "response_hours": ("Warranty: response within (h)", "质保: 响应时限 (小时)"),
+    "response_clock": ("Warranty: what starts the clock", "质保: 计时起点"),
+    "fix_hours": ("Warranty: repaired within (h)", "质保: 修复时限 (小时)"),
+    "missed_remedy": ("Warranty: remedy when a target is missed", "质保: 超时补救"),
+    "advance_replacement": ("Warranty: replacement sent before the return", "质保: 先行更换"),
+    "advance_months": ("Warranty: sent before the return for (months)", "质保: 先行更换期限 (月)"),
+    "advance_deposit": ("Warranty: deposit for it", "质保: 先行更换押金"),
+    "return_days": ("Warranty: failed part returned within (days)", "质保: 故障件退回期限 (天)"),
+    "doa_days": ("Warranty: dead on arrival (days)", "质保: 到货即损 (天)"),
+    "doa_from_delivery": ("Warranty: these days count from delivery", "质保: 到货即损自到货起算"),
+    "doa_new": ("Warranty: dead on arrival swapped for new", "质保: 到货即损换新"),
+    "replacement_new": ("Warranty: replacements are new", "质保: 替换件为新件"),
+    "replacement_warranty": ("Warranty: of a replacement", "质保: 替换件的质保"),
+    "remedy": ("Warranty: remedy and who chooses it", "质保: 补救方式及选择权"),
+    "exclusions": ("Warranty: exclusions", "质保: 免责情形"),
+    "burn_in_permitted": (
+        "Warranty: a 72 h burn-in is normal use",
+        "质保: 72 小时烤机视为正常使用",
+    ),
+    "continuous_use_permitted": (
+        "Warranty: 24×7 full load is normal use",
+        "质保: 7×24 满载视为正常使用",
+    ),
+    "diagnosis": ("Warranty: who diagnoses, by which tool", "质保: 诊断方与工具"),
+    "failure_criteria": ("Warranty: what counts as failed", "质保: 故障判定"),
+    "performance_promise": ("Warranty: promised performance", "质保: 性能承诺"),
+    "no_fault_fee": ("Warranty: fee when no fault is found", "质保: 无故障收费"),
+    "freight": ("Warranty: who pays freight and duty", "质保: 运费与关税"),
+    "export_control": ("Warranty: export licence for a replacement", "质保: 替换件出口许可"),
+    "media_kept": ("Warranty: data-bearing parts may be kept", "质保: 存储介质可保留"),
+    "spares": ("Warranty: spares on site", "质保: 现场备件"),
+    "transferable": ("Warranty: may be passed on", "质保: 可转让"),
+    "customer_swap": ("Warranty: own staff may swap parts", "质保: 可自行更换"),
+    "environment": ("Warranty: operating limits", "质保: 运行环境"),
+    "firmware_access": ("Warranty: access to firmware", "质保: 固件获取"),
+    "software_support": ("Warranty: software subscriptions", "质保: 软件订阅"),
+    "extension": ("Warranty: price of an extension", "质保: 延保价格"),
+    "end_of_life": ("Warranty: end of life", "质保: 停产日期"),
+    "spare_part_years": ("Warranty: spare parts available (years)", "质保: 备件供应 (年)"),
+    "cloud_sla": ("Warranty: of cloud capacity", "质保: 云服务承诺"),
+    "new_parts_only": ("Warranty: all parts new", "质保: 全新件"),
+    "authorised_channel": ("Warranty: authorised channel", "质保: 授权渠道"),
     "requirements": ("What must be reached", "须达到的指标"),
     "answers": ("Answers to the criteria", "指标答复"),
 }
@@ -85,6 +133,30 @@ STARTS = {
 TAX_MODES = {
     "document": "document", "单据": "document", "整单": "document", "line": "line", "逐行": "line", "行": "line",
 }  # fmt: skip
+SERVICE_LEVELS = {
+    "rtb": "rtb", "return_to_the_workshop": "rtb", "送修": "rtb", "返厂": "rtb", "depot": "depot", "网点更换": "depot",
+    "parts": "parts", "parts_only": "parts", "仅配件": "parts", "onsite_nbd": "onsite_nbd", "nbd": "onsite_nbd",
+    "次日上门": "onsite_nbd", "onsite_4h": "onsite_4h", "4h": "onsite_4h", "4小时上门": "onsite_4h",
+    "credits": "credits", "服务抵扣": "credits",
+}  # fmt: skip
+WARRANTORS = {
+    "maker": "maker", "oem": "maker", "整机厂商": "maker", "chip_maker": "chip_maker", "芯片厂商": "chip_maker",
+    "distributor": "distributor", "经销商": "distributor", "分销商": "distributor", "reseller": "reseller",
+    "seller": "reseller", "卖方": "reseller",
+}  # fmt: skip
+WHOLE_TERMS = frozenset(
+    {
+        "lead_time_days", "warranty_months", "labour_months", "onsite_months", "response_hours", "fix_hours",
+        "advance_months", "return_days", "doa_days", "spare_part_years",
+    }
+)  # fmt: skip
+YES_TERMS = frozenset(
+    {
+        "partial_delivery", "advance_replacement", "doa_from_delivery", "doa_new", "replacement_new",
+        "burn_in_permitted", "continuous_use_permitted", "media_kept", "transferable", "customer_swap",
+        "new_parts_only", "authorised_channel",
+    }
+)  # fmt: skip
 YES = frozenset({"yes", "true", "1", "y", "是"})
 NO = frozenset({"no", "false", "0", "n", "否"})
 # column that every row must say, and what it may be: nothing is guessed, and no tax is written 0
@@ -174,7 +246,8 @@ def read_quote(
     )
     lines = [_line(row, comma=comma, hide=hide_prices) for row in table.rows]
     _point_alternatives(lines)
-    head, problems = _head(table.rows)
+    told = [name for name in HEAD_COLUMNS if name in table.columns]
+    head, problems = _head(table.rows, told)
     return QuoteTable(table, lines, head, problems)
 
 
@@ -300,13 +373,13 @@ def _point_alternatives(lines: Sequence[Line]) -> None:
             )
 
 
-def _head(rows: Sequence[Row]) -> tuple[dict[str, Any], list[Message]]:
+def _head(rows: Sequence[Row], columns: Sequence[str]) -> tuple[dict[str, Any], list[Message]]:
     """What the file says for the whole quote, and what is wrong with that."""
     said: dict[str, str] = {}
     head: dict[str, Any] = {}
     problems: list[Message] = []
     for row in rows:
-        for name in HEAD_COLUMNS:
+        for name in columns:
             text = row.cells.get(name, "").strip()
             if text and said.setdefault(name, text) != text:
                 problems.append(
@@ -323,13 +396,17 @@ def _head(rows: Sequence[Row]) -> tuple[dict[str, Any], list[Message]]:
 
 
 def _head_value(name: str, text: str) -> Any:
+    if name in WHOLE_TERMS:
+        return _whole(name, text)
+    if name in YES_TERMS:
+        return _yes(name, text)
     match name:
         case "valid_until":
             return parse_date(name, text).isoformat()
-        case "lead_time_days" | "warranty_months":
-            return _whole(name, text)
-        case "partial_delivery":
-            return _yes(name, text)
+        case "service_level":
+            return _word(name, text, SERVICE_LEVELS)
+        case "warrantor":
+            return _word(name, text, WARRANTORS)
         case "warranty_start":
             return _word(name, text, STARTS)
         case "tax_mode":

@@ -70,6 +70,12 @@ class Terms:
     fix_hours: int | None
     exclusions: str
     minimum_months: int | None = None
+    warrantor: str = ""
+    doa_new: bool | None = None
+    authorised_channel: bool | None = None
+    no_fault_fee: str = ""
+    media_kept: bool | None = None
+    customer_swap: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +88,18 @@ class Flag:
 
 
 HEAVY_USE = (
-    "heavy use",
-    "heavy load",
-    "24x7",
-    "24×7",
-    "mining",
-    "高负荷",
-    "超负荷",
-    "重负载",
-    "挖矿",
-)
-HUMAN_DAMAGE = ("human", "misuse", "mishandling", "人为", "使用不当")
-TESTING = ("improper testing", "stress test", "burn-in", "压力测试", "烤机", "老化测试")
+    "heavy use", "heavily used", "heavy load", "excessive use", "continuous use", "continuous full load", "24x7",
+    "24×7", "24/7", "7x24", "7×24", "mining", "高负荷", "超负荷", "重负载", "满载", "高强度", "挖矿",
+)  # fmt: skip
+HUMAN_DAMAGE = (
+    "human", "man-made damage", "caused by the customer", "caused by the buyer", "misuse", "abuse", "mishandling",
+    "improper use", "improper handling", "physical damage", "negligence", "人为", "使用不当", "操作不当",
+    "不当使用", "误用", "滥用", "磕碰", "跌落", "摔落", "物理损坏", "外力",
+)  # fmt: skip
+TESTING = (
+    "improper testing", "stress test", "burn-in", "burn in", "load test", "压力测试", "烤机", "烤卡", "拷机",
+    "老化测试", "负载测试",
+)  # fmt: skip
 DOA_MINIMUM_DAYS = 14  # transit slack + installation + 72 h + working days to report
 
 
@@ -105,9 +111,17 @@ def _says(text: str, words: Iterable[str]) -> bool:
 Rule = tuple[str, bool, Callable[[Terms], bool], Message]
 RULES: tuple[Rule, ...] = (
     (
+        "starts_with_invoice",
+        True,
+        lambda t: t.start_trigger == StartTrigger.INVOICE,
+        msg(
+            "The warranty runs from the vendor's invoice date: transit, burn-in and delays on site are lost"
+        ),
+    ),
+    (
         "starts_before_delivery",
         True,
-        lambda t: t.start_trigger in BEFORE_DELIVERY,
+        lambda t: t.start_trigger in BEFORE_DELIVERY and t.start_trigger != StartTrigger.INVOICE,
         msg("The warranty runs from before delivery: transit, burn-in and delays on site are lost"),
     ),
     (
@@ -213,6 +227,42 @@ RULES: tuple[Rule, ...] = (
         False,
         lambda t: t.fix_hours is None,
         msg("Not said in the quote: a time to repair, other than a time to respond. Ask"),
+    ),
+    (
+        "seller_only",
+        False,
+        lambda t: t.warrantor == "reseller",
+        msg("Only the seller answers for it: nobody does once the seller is gone"),
+    ),
+    (
+        "doa_refurbished",
+        False,
+        lambda t: t.doa_new is False,
+        msg("What is dead on arrival need not be swapped for a new part"),
+    ),
+    (
+        "channel_not_authorised",
+        True,
+        lambda t: t.authorised_channel is False,
+        msg("The goods do not come from an authorised channel: the maker may refuse claims"),
+    ),
+    (
+        "no_fault_fee",
+        False,
+        lambda t: bool(t.no_fault_fee.strip()),
+        msg("A fee is asked when no fault is found"),
+    ),
+    (
+        "media_not_kept",
+        False,
+        lambda t: t.media_kept is False,
+        msg("Data-bearing parts must be handed back"),
+    ),
+    (
+        "swap_voids",
+        False,
+        lambda t: t.customer_swap is False,
+        msg("A part swapped by your own staff ends the warranty"),
     ),
     (
         "not_transferable",

@@ -455,6 +455,7 @@ class RfqComparison(APIView):
                         ],
                         "above_approved": s.money(found.above(row)),
                         "notes": [note.render(gettext) for note in row.notes],
+                        "warranty": s.WarrantySerializer(row.quote.warranty).data,
                         "criteria": reached[row.quote.pk].to_json(),
                         "vendor_history": history[row.quote.vendor_id].to_json(),
                         "levers": [one.to_json(gettext) for one in asked.get(row.quote.pk, [])],

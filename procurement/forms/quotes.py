@@ -216,5 +216,11 @@ class WarrantyForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = list(WARRANTY_FIELDS)
         widgets = {
             name: forms.Textarea(attrs={"rows": 2})
-            for name in ("covered_items", "exclusions", "failure_criteria", "performance_promise")
+            for name in (
+                "covered_items",
+                "exclusions",
+                "failure_criteria",
+                "performance_promise",
+                "cloud_sla",
+            )
         }

@@ -242,6 +242,7 @@ class QuoteAttachment(models.Model):
 
 class ServiceLevel(models.TextChoices):
     RETURN_TO_BENCH = "rtb", _("Return to the workshop")
+    DEPOT = "depot", _("Exchange at a depot")
     PARTS_ONLY = "parts", _("Parts only")
     ONSITE_NBD = "onsite_nbd", _("On site, next business day")
     ONSITE_4H = "onsite_4h", _("On site, 4 hours")
@@ -314,6 +315,37 @@ class WarrantyTerms(models.Model):
     new_parts_only = models.BooleanField(
         _("all parts new, not overclocked, refurbished or relabelled"), null=True, blank=True
     )
+    service_hours = models.CharField(
+        _("hours, holidays and country of service"), max_length=120, blank=True
+    )
+    response_clock = models.CharField(_("what starts the clock"), max_length=120, blank=True)
+    missed_remedy = models.CharField(
+        _("remedy when a target is missed"), max_length=200, blank=True
+    )
+    advance_months = models.PositiveSmallIntegerField(
+        _("sent before the return for (months)"), null=True, blank=True
+    )
+    advance_deposit = models.CharField(
+        _("deposit for a replacement sent before"), max_length=120, blank=True
+    )
+    doa_new = models.BooleanField(
+        _("dead on arrival is swapped whole for a new part"), null=True, blank=True
+    )
+    replacement_warranty = models.CharField(
+        _("warranty of a replacement"), max_length=120, blank=True
+    )
+    export_control = models.CharField(
+        _("export licence for a replacement"), max_length=200, blank=True
+    )
+    end_of_life = models.CharField(_("end of life as announced"), max_length=120, blank=True)
+    cloud_sla = models.TextField(
+        _("of cloud capacity: promised level, credits, time to swap a node"), blank=True
+    )
+    authorised_channel = models.BooleanField(
+        _("from an authorised channel, serial numbers checked with the maker"),
+        null=True,
+        blank=True,
+    )
 
     class Meta:
         verbose_name = _("warranty terms")
@@ -343,4 +375,10 @@ class WarrantyTerms(models.Model):
             fix_hours=self.fix_hours,
             exclusions=self.exclusions,
             minimum_months=minimum_months,
+            warrantor=self.warrantor,
+            doa_new=self.doa_new,
+            authorised_channel=self.authorised_channel,
+            no_fault_fee=self.no_fault_fee,
+            media_kept=self.media_kept,
+            customer_swap=self.customer_swap,
         )

@@ -27,7 +27,7 @@ from procurement.policies import require_action
 from procurement.quote_table import Line, QuoteTable, read_quote
 from procurement.requirements import check_answers
 from procurement.services.quote_lines import check_alternative, checked_line
-from procurement.services.quotes import record_quote
+from procurement.services.quotes import WARRANTY_FIELDS, record_quote
 
 ACCEPTED = frozenset({TEXT, "application/zip"})
 INLINE_BYTES = 100_000  # a larger file is read by a worker [B]
@@ -39,7 +39,9 @@ HEAD = ("currency", "valid_until", "lead_time_days")  # a quote cannot do withou
 HEAD_FIELDS = (
     *HEAD, "tax_mode", "partial_delivery", "reference", "incoterm", "payment_terms", "notes", "answers",
 )  # fmt: skip
+# column of the table → field; the others bear the same name. Both named here must be told somewhere.
 WARRANTY_IN_FILE = {"warranty_months": "months", "warranty_start": "start_trigger"}
+OTHER_TERMS = frozenset(WARRANTY_FIELDS) - set(WARRANTY_IN_FILE.values())
 SHOWN = ("description", "quantity", "rfq_line", "kind", "bundle", "alternative_to")
 PRICE_FIELDS = frozenset({"unit_price", "list_price", "discount_rate", "quantity"})
 PRICES = ("unit_price", "list_price", "discount_percent", "price_breaks", "tax_percent")
@@ -153,12 +155,14 @@ def _report(row: QuoteImport) -> dict[str, Any]:
         problems.append(error.message)
     if not read.lines:
         problems.append(msg("The file holds no rows"))
+    # Deposits, fees and extensions are prices too, and so is what an answer promises.
+    unshown = {"answers", *(OTHER_TERMS if row.rfq.prices_hidden else ())}
     shown = SHOWN if row.rfq.prices_hidden else (*SHOWN, *PRICES)
     return {
         "counts": {ADD: len(read.lines) - refused, REFUSED: refused},
         "problems": [one.to_json() for one in problems],
         "unknown_columns": list(read.table.unknown_columns),
-        "head": {name: value for name, value in _head(row, read).items() if name != "answers"},
+        "head": {name: value for name, value in _head(row, read).items() if name not in unshown},
         "encoding": read.table.encoding,
         "delimiter": read.table.delimiter,
         "rows": [
@@ -217,6 +221,7 @@ def _head_problems(row: QuoteImport, head: Mapping[str, Any]) -> list[Message]:
 
 def _warranty(row: QuoteImport, head: Mapping[str, Any]) -> dict[str, Any]:
     told = {to: head[name] for name, to in WARRANTY_IN_FILE.items() if name in head}
+    told |= {name: head[name] for name in OTHER_TERMS if name in head}
     return {**row.warranty, **told}
 
 

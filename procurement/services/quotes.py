@@ -45,6 +45,13 @@ from procurement.states import OrderStatus, QuoteStatus, RfqStatus, VendorStatus
 from procurement.totals import TaxMode
 from procurement.warranty_rules import StartTrigger
 
+# Asked for later than the others: hashed where they are told, so that a quote of before keeps its hash.
+LATER_TERMS = frozenset(
+    {
+        "service_hours", "response_clock", "missed_remedy", "advance_months", "advance_deposit", "doa_new",
+        "replacement_warranty", "export_control", "end_of_life", "cloud_sla", "authorised_channel",
+    }
+)  # fmt: skip
 WARRANTY_FIELDS = tuple(
     field.name for field in WarrantyTerms._meta.concrete_fields if field.name not in ("id", "quote")
 )
@@ -257,7 +264,11 @@ def compute_hash(quote: Quote) -> str:
             .prefetch_related("breaks")
             .iterator(chunk_size=CHUNK)
         ],
-        "warranty": {name: _plain(getattr(warranty, name)) for name in WARRANTY_FIELDS},
+        "warranty": {
+            name: _plain(value)
+            for name in WARRANTY_FIELDS
+            if (value := getattr(warranty, name)) not in (None, "") or name not in LATER_TERMS
+        },
         "files": sorted(quote.attachments.values_list("file__sha256", flat=True)),
     }  # fmt: skip
     if payments := [row.term.to_json() for row in quote.payments.order_by("position")]:

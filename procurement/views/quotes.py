@@ -9,7 +9,6 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -23,9 +22,10 @@ from procurement.forms.quotes import LineForms, QuoteForm, WarrantyForm, lines_o
 from procurement.forms.requirements import AnswersForm
 from procurement.milestones import parts_of
 from procurement.models import Quote
-from procurement.selectors.quote_changes import quote_changes, shown_value
+from procurement.selectors.quote_changes import quote_changes
 from procurement.selectors.quotes import quote_lines
 from procurement.selectors.requirements import criteria_met
+from procurement.selectors.warranty_terms import warranty_rows
 from procurement.services import quotes
 from procurement.views.common import buttons, visible
 from procurement.warranty_rules import red_flags
@@ -111,13 +111,7 @@ def quote_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         if totals and payments
         else [],
         "flags": red_flags(quote.warranty.terms(quote.rfq.warranty_months)) if may_read else (),
-        "warranty": [
-            (capfirst(field.verbose_name), shown_value(quote.warranty, field))
-            for field in quote.warranty._meta.concrete_fields
-            if field.name not in ("id", "quote")
-        ]
-        if may_read
-        else [],
+        "warranty": [(term, said[0]) for term, said in warranty_rows([quote])] if may_read else [],
         "changed": quote_changes(quote) if may_read and quote.revision > 1 else None,
         "reached": criteria_met(quote) if may_read else None,
         "attachments": quote.attachments.select_related("file"),

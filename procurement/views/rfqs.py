@@ -36,6 +36,7 @@ from procurement.selectors.levers import Lever, levers, rounds
 from procurement.selectors.requirements import criteria_met_by
 from procurement.selectors.sensitivity import ranking_sensitivity
 from procurement.selectors.vendor_scores import vendor_scores
+from procurement.selectors.warranty_terms import warranty_rows
 from procurement.selectors.whole_cost import distinct, lowest, whole_costs
 from procurement.services import awards, rfqs, vendor_access
 from procurement.states import AwardStatus, QuoteStatus, RfqStatus
@@ -302,6 +303,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
         "checks": [checks[row.quote.pk] for row in comparison.rows],
         "risks": [risks[row.quote.pk] for row in comparison.rows],
         "criteria": [reached[row.quote.pk] for row in comparison.rows],
+        "warranty_rows": warranty_rows([row.quote for row in comparison.rows]),
         "histories": [scores[row.quote.vendor_id] for row in comparison.rows],
     }
     status = 422 if request.method == "POST" else 200
