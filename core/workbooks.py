@@ -55,7 +55,7 @@ class _Reader(ExcelReader):  # type: ignore[misc]
     first_sheet = ""
 
     def read_strings(self) -> None:
-        part = self.package.find(SHARED_STRINGS)
+        part = self.package.find(SHARED_STRINGS)  # type: ignore[no-untyped-call]
         if part is not None:
             with self.archive.open(part.PartName[1:]) as source:
                 self.shared_strings = _strings(source)
@@ -209,7 +209,7 @@ class _Sheet:
             case "b":
                 return "yes" if int(value) else "no"
             case "d":
-                return _moment(from_ISO8601(value))
+                return _moment(from_ISO8601(value))  # type: ignore[no-untyped-call]
         return value
 
     def _number(self, value: str) -> str:

@@ -116,6 +116,7 @@ class ReceiveForm(LineFields):
             "quantity": forms.DecimalField(
                 label=_("Items that came"), min_value=0, max_digits=14, decimal_places=3,
                 required=False, initial=f"{row.open.normalize():f}",
+                widget=forms.NumberInput(attrs={"inputmode": "decimal"}),
             ),
         }  # fmt: skip
         others = ", ".join(self.consented.get(row.line.pk, ()))
@@ -148,8 +149,9 @@ class ReceiveForm(LineFields):
                 help_text=_("One unit a line: serial number, then optionally UUID, server serial number, slot."),
             )  # fmt: skip
             fields["missing_units"] = forms.IntegerField(
-                label=_("Units without a serial number"), min_value=0, required=False
-            )
+                label=_("Units without a serial number"), min_value=0, required=False,
+                widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
+            )  # fmt: skip
             fields["missing_reason"] = forms.CharField(
                 label=_("Why"), max_length=200, required=False
             )
