@@ -49,7 +49,7 @@ def workbook_rows(content: bytes) -> Iterator[tuple[int, list[str]]]:
         raise UnreadableWorkbook(str(error)) from error
 
 
-class _Reader(ExcelReader):  # type: ignore[misc]
+class _Reader(ExcelReader):
     """Everything but the sheets; of these only where the first one is."""
 
     first_sheet = ""
