@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("procurement", "0020_payments_keep_their_facts"),
+        ("procurement", "0022_order_site"),
     ]
 
     operations = [

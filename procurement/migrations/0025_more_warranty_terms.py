@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("procurement", "0022_clauses_and_rfq_documents"),
+        ("procurement", "0024_clauses_and_rfq_documents"),
     ]
 
     operations = [

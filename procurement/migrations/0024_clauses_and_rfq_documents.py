@@ -11,7 +11,7 @@ from core.append_only import AppendOnly
 class Migration(migrations.Migration):
     dependencies = [
         ("core", "0005_organisation_purchase_tax"),
-        ("procurement", "0021_criteria_to_be_reached"),
+        ("procurement", "0023_criteria_to_be_reached"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
