@@ -73,7 +73,9 @@ class Clauses(APIView):
 class ClauseVersions(APIView):
     """Every version of one clause, newest first."""
 
-    @extend_schema(responses=ClauseSerializer(many=True))
+    @extend_schema(
+        operation_id="procurement_clause_versions", responses=ClauseSerializer(many=True)
+    )
     def get(self, request: Request, code: str) -> Response:
         _reader(request)
         rows = versions_of(code)
