@@ -33,6 +33,7 @@ TCO_LABELS: dict[str, Promise | str] = {
     "lead_weeks.new_generation": _("Lead time, new generation"),
     "acceptance.days": _("Acceptance"),
     "vat.china": _("VAT, China"),
+    "vat.china_services": _("VAT on services, China"),
     "import_duty.china": _("Import duty, China"),
     "discount_rate": _("Discount rate"),
     "utilisation.owned": _("Utilisation, own cluster"),

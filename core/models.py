@@ -111,6 +111,11 @@ class Organisation(models.Model):
     purchase_tax_rate = models.DecimalField(  # share; None: the usual one of the country, if known
         _("tax on purchases"), max_digits=5, decimal_places=4, null=True, blank=True
     )
+    rent_tax_rate = (
+        models.DecimalField(  # on a cloud's services; None: the usual one, else that on purchases
+            _("tax on rents"), max_digits=5, decimal_places=4, null=True, blank=True
+        )
+    )
     purchase_tax_reclaimed = models.BooleanField(_("tax is reclaimed"), default=True)
     singleton = models.BooleanField(default=True, unique=True, editable=False)
 
@@ -127,6 +132,11 @@ class Organisation(models.Model):
                 condition=models.Q(purchase_tax_rate__isnull=True)
                 | models.Q(purchase_tax_rate__gte=0, purchase_tax_rate__lt=1),
                 name="organisation_purchase_tax",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(rent_tax_rate__isnull=True)
+                | models.Q(rent_tax_rate__gte=0, rent_tax_rate__lt=1),
+                name="organisation_rent_tax",
             ),
         ]
 

@@ -207,9 +207,11 @@ def tax_words(tax: Mapping[str, Any] | None) -> str:
     """A tax on purchases as a study counted it."""
     if tax is None:
         return _("none set")
-    return f"{tax_rate(tax['rate'])}, " + (
-        _("reclaimed") if tax["reclaimed"] else _("not reclaimed")
-    )
+    rate, rents = tax["rate"], tax.get("rents")  # studies of before told one rate
+    shares = tax_rate(rate)
+    if rents is not None and rents != rate:
+        shares = _("%(rate)s, on rents %(rents)s") % {"rate": shares, "rents": tax_rate(rents)}
+    return f"{shares}, " + (_("reclaimed") if tax["reclaimed"] else _("not reclaimed"))
 
 
 def tax_in(plan: Mapping[str, Any]) -> str:

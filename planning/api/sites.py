@@ -75,16 +75,24 @@ class StageSerializer(serializers.Serializer[object]):
 
 class PurchaseTaxSerializer(serializers.Serializer[object]):
     rate = serializers.DecimalField(max_digits=5, decimal_places=4, allow_null=True)
+    rents = serializers.DecimalField(
+        max_digits=5, decimal_places=4, allow_null=True, required=False
+    )
     reclaimed = serializers.BooleanField()
     counted = serializers.DecimalField(
+        max_digits=5, decimal_places=4, allow_null=True, read_only=True
+    )
+    counted_rents = serializers.DecimalField(
         max_digits=5, decimal_places=4, allow_null=True, read_only=True
     )
 
 
 class PurchaseTaxView(APIView):
-    """The tax on purchases as a share of the price before it; PUT sets it (administrators, finance).
+    """The tax on purchases and on a cloud's rents as shares of the price before it; PUT sets them (administrators,
+    finance).
 
-    `rate` null: the usual one of the country. `counted` is what studies take; null: none is known.
+    `rate` null: the usual one of the country. `rents` null: the usual one, else that on purchases. `counted` and
+    `counted_rents` are what studies take; null: none is known.
     """
 
     @extend_schema(responses=PurchaseTaxSerializer)
@@ -105,7 +113,9 @@ def _purchase_tax() -> dict[str, Any]:
         {
             "rate": org.purchase_tax_rate,
             "reclaimed": org.purchase_tax_reclaimed,
+            "rents": org.rent_tax_rate,
             "counted": None if counted is None else Decimal(str(counted.rate)),
+            "counted_rents": None if counted is None else Decimal(str(counted.rent_rate)),
         }
     ).data
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -35,17 +37,20 @@ def purchase_tax_page(request: SignedInRequest) -> HttpResponse:
     """State the tax on purchases (administrators and finance)."""
     require(policies.can_set_purchase_tax(request.user))
     org = organisation()
-    rate = org.purchase_tax_rate
     form = PurchaseTaxForm(
         request.POST or None,
         initial={
-            "rate": None if rate is None else trimmed(rate * 100),
+            "rate": _per_cent(org.purchase_tax_rate),
+            "rents": _per_cent(org.rent_tax_rate),
             "reclaimed": org.purchase_tax_reclaimed,
         },
     )
     if request.method == "POST" and form.is_valid():
         set_purchase_tax(
-            rate=form.share(), reclaimed=form.cleaned_data["reclaimed"], by=request.user
+            rate=form.share("rate"),
+            rents=form.share("rents"),
+            reclaimed=form.cleaned_data["reclaimed"],
+            by=request.user,
         )
         messages.success(request, _("Saved. Studies made from now on follow it."))
         return redirect("purchase-tax")
@@ -54,7 +59,12 @@ def purchase_tax_page(request: SignedInRequest) -> HttpResponse:
         "form": form,
         "counted": counted,
         "rate": counted and tax_rate(counted.rate),
+        "rents": counted and tax_rate(counted.rent_rate),
         "country": country_of_zone(org.time_zone),
     }
     status = 422 if form.errors else 200
     return render(request, "planning/purchase_tax.html", context, status=status)
+
+
+def _per_cent(share: Decimal | None) -> Decimal | None:
+    return None if share is None else trimmed(share * 100)

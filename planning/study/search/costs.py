@@ -136,7 +136,7 @@ def taxed(
     own = np.zeros(len(hired), dtype=bool)
     if table is not None:
         own = (hired.offer >= 0) & (table.tax_rate[np.maximum(hired.offer, 0)] > 0)
-    due = round_half_up(hired.cost * np.where(own, 0.0, tax.rate), minor_digits(currency))
+    due = round_half_up(hired.cost * np.where(own, 0.0, tax.rent_rate), minor_digits(currency))
     paid = hired.cost + due
     return replace(hired, amount=paid, cost=hired.cost if tax.reclaimed else paid)
 

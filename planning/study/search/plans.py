@@ -328,10 +328,16 @@ def _lines_json(lines: tuple[CostLine, ...]) -> list[dict[str, Any]]:
 
 def tax_json(world: World, paid: Bill) -> dict[str, Any] | None:
     """The tax within what is to be paid; None for what is owned already, and where no tax is set."""
-    if world.tax is None or not paid.order:
+    tax = world.tax
+    if tax is None or not paid.order:
         return None
-    amounts = (line.amount for line in paid.order if line.name == "vat")
-    return {"amount": str(total(amounts, world.currency).amount), **world.tax.to_json()}
+    due = [line for line in paid.order if line.name == "vat"]
+    rented = any(line.label == RENT_TAX_LABEL for line in due)
+    return {
+        "amount": str(total((line.amount for line in due), world.currency).amount),
+        "rate": tax.rent_rate if rented else tax.rate,
+        "reclaimed": tax.reclaimed,
+    }
 
 
 def _kind(world: World, i: int) -> str:

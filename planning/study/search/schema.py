@@ -86,7 +86,9 @@ def _result() -> dict[str, Any]:
             "catalogue": _object(catalogue),
             "rates": _list(_object(rate)),
             "constants": _object({"estimator": _TEXT, "economics": _TEXT}),
-            "purchase_tax": _or_none(_object({"rate": _SHARE, "reclaimed": {"type": "boolean"}})),
+            "purchase_tax": _or_none(
+                _object({"rate": _SHARE, "rents": _SHARE, "reclaimed": {"type": "boolean"}})
+            ),
             "costs": _list(_object(cost)),
             "seed": {"type": "integer"},
             "counts": _object(dict.fromkeys(counts, _WHOLE)),

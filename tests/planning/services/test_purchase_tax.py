@@ -42,7 +42,7 @@ def test_administrators_and_finance_set_it_and_nobody_else(w):
 
 
 def test_without_a_rate_of_its_own_the_country_s_usual_one_counts_where_it_is_known(w):
-    assert purchase_tax() == PurchaseTax(0.13, reclaimed=True)
+    assert purchase_tax() == PurchaseTax(0.13, reclaimed=True, rents=0.06)
     Organisation.objects.update(time_zone="America/New_York")
     assert purchase_tax() is None
     Organisation.objects.update(purchase_tax_rate=Decimal("0.0825"))
@@ -57,9 +57,21 @@ def test_by_page_and_by_api(w, client):
     assert client.post(address, {"rate": "130"}).status_code == 422
     assert client.post(address, {"rate": "9", "reclaimed": "on"}).status_code == 302
     api = reverse("api-purchase-tax")
-    assert client.get(api).json() == {"rate": "0.0900", "reclaimed": True, "counted": "0.0900"}
+    assert client.get(api).json() == {
+        "rate": "0.0900", "rents": None, "reclaimed": True, "counted": "0.0900",
+        "counted_rents": "0.0900",
+    }  # fmt: skip
+    assert client.post(address, {"rate": "13", "rents": "6", "reclaimed": "on"}).status_code == 302
+    assert client.get(api).json()["counted_rents"] == "0.0600"
+    assert "6 %" in client.get(address).content.decode().replace("\xa0", " ")
     answer = client.put(api, {"rate": None, "reclaimed": False}, "application/json")
-    assert answer.json() == {"rate": None, "reclaimed": False, "counted": "0.1300"}
+    assert answer.json() == {
+        "rate": None,
+        "rents": None,
+        "reclaimed": False,
+        "counted": "0.1300",
+        "counted_rents": "0.0600",
+    }
     refused = client.put(api, {"rate": "1.5", "reclaimed": True}, "application/json")
     assert refused.status_code == 422
     assert "rate" in refused.content.decode()
@@ -90,7 +102,7 @@ def test_a_study_of_before_knows_of_no_tax(w):
 
     study = request_study(revision_id=builders.draft(w).current.pk, by=w.requester)
     study.refresh_from_db()
-    assert inputs_of(study).setting.tax == PurchaseTax(0.13, reclaimed=True)
+    assert inputs_of(study).setting.tax == PurchaseTax(0.13, reclaimed=True, rents=0.06)
     study.inputs = {k: v for k, v in study.inputs.items() if k != "purchase_tax"}
     assert inputs_of(study).setting.tax is None
 
@@ -103,8 +115,8 @@ def test_a_rate_that_was_corrected_in_the_catalogue_is_the_usual_one(w, client):
         as_of=today(), confidence="read", by=w.procurement,
     )  # fmt: skip
 
-    assert purchase_tax() == PurchaseTax(0.09, reclaimed=True)
-    assert setting_for(builders.draft(w).current).tax == PurchaseTax(0.09, reclaimed=True)
+    assert purchase_tax() == PurchaseTax(0.09, reclaimed=True, rents=0.06)
+    assert setting_for(builders.draft(w).current).tax == purchase_tax()
     client.force_login(w.finance)
     assert client.get(reverse("api-purchase-tax")).json()["counted"] == "0.0900"
 
@@ -115,3 +127,15 @@ def test_ten_per_cent_is_written_as_ten(w, client):
     page = client.get(reverse("purchase-tax")).content.decode()
     assert 'value="10"' in page
     assert "1E+1" not in page
+
+
+def test_a_rate_on_rents_alone_needs_one_on_purchases_unless_the_usual_one_is_known(w):
+    set_purchase_tax(rate=None, rents=Decimal("0.09"), reclaimed=True, by=w.finance)
+    assert purchase_tax() == PurchaseTax(0.13, reclaimed=True, rents=0.09)
+    Organisation.objects.update(time_zone="America/New_York", rent_tax_rate=None)
+    with pytest.raises(InputError) as caught:
+        set_purchase_tax(rate=None, rents=Decimal("0.09"), reclaimed=True, by=w.finance)
+    assert caught.value.field == "rate"
+    with pytest.raises(InputError) as caught:
+        set_purchase_tax(rate=Decimal("0.1"), rents=Decimal(1), reclaimed=True, by=w.finance)
+    assert caught.value.field == "rents"

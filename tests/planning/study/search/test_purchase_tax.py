@@ -83,9 +83,11 @@ def test_the_budget_is_held_against_the_taxed_amount():
 
 
 def test_a_usual_rate_is_known_or_not_made_up_and_a_rate_has_limits():
-    assert usual_tax("CN") == PurchaseTax(0.13, reclaimed=True)
+    assert usual_tax("CN") == PurchaseTax(0.13, reclaimed=True, rents=0.06)
     assert usual_tax("US") is None
     assert tax_from_json(PurchaseTax(0.2, reclaimed=False).to_json()) == PurchaseTax(0.2, False)
+    assert tax_from_json(PurchaseTax(0.13, True, 0.06).to_json()) == PurchaseTax(0.13, True, 0.06)
+    assert tax_from_json({"rate": 0.13, "reclaimed": True}).rent_rate == 0.13  # a study of before
     assert tax_from_json(None) is None
     for rate in (-0.01, 1.0):
         with pytest.raises(InputError):

@@ -54,7 +54,9 @@ def test_every_rented_plan_holds_its_tax_as_a_line_and_adds_up(data, tax):
         assert Decimal(plan["cost"]) == (net if tax.reclaimed else Decimal(plan["amount"]))
         assert sum(Decimal(line["amount"]) for line in plan["lines"]) == Decimal(plan["cost"])
         assert plan["searched_cost"] == plan["cost"]
-        assert plan["tax"] == {"amount": str(lines["vat"]), **tax.to_json()}
+        assert plan["tax"] == {
+            "amount": str(lines["vat"]), "rate": tax.rate, "reclaimed": tax.reclaimed,
+        }  # fmt: skip
         assert Decimal(plan["cash"][-1]) == Decimal(plan["cost"])
         said = (
             "reclaimed: it is in no cost" if tax.reclaimed else "not reclaimed: it is in the cost"
@@ -111,3 +113,21 @@ def test_a_price_that_states_its_own_tax_is_not_taxed_again():
     plan = next(p for p in rents(study(snapshot=own, tax=KEPT)) if p["mode"] == "on_demand")
     assert [line["name"] for line in plan["lines"]] == ["usage", "tax"]
     assert plan["amount"] == plan["cost"]
+
+
+def test_services_bear_their_own_rate_and_goods_theirs():
+    """Chinese VAT: 6 per cent on a cloud's services, 13 on equipment that is bought."""
+    tax = PurchaseTax(0.13, reclaimed=False, rents=0.06)
+    result = study(SERVE, tax, markets.shipped())
+    for plan in result["plans"]:
+        if plan["tax"] is None:
+            continue
+        rented = plan["kind"] in ("offer", "mix")
+        lines = {line["name"]: Decimal(line["amount"]) for line in plan["order_lines"]}
+        assert plan["tax"]["rate"] == (0.06 if rented else 0.13)
+        if rented:
+            net = sum(amount for name, amount in lines.items() if name != "vat")
+            assert lines["vat"] == (net * Decimal("0.06")).quantize(CENT, ROUND_HALF_UP)
+            assert plan["searched_cost"] == plan["cost"]
+    assert {p["tax"]["rate"] for p in result["plans"] if p["tax"]} == {0.06, 0.13}
+    assert result["purchase_tax"] == {"rate": 0.13, "rents": 0.06, "reclaimed": False}
