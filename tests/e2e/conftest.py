@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CHROMIUM = "/usr/bin/chromium"
@@ -150,3 +151,27 @@ def browser_type_launch_args() -> dict[str, object]:
             "--disable-component-update", "--disable-sync",
         ],
     }  # fmt: skip
+
+
+# Playwright's loop runs in the thread until it is stopped, and Django refuses the database meanwhile: the plugin's
+# fixtures of the session would break every test that the same process runs after a browser's. These end with the file.
+
+
+@pytest.fixture(scope="module")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser_context_args() -> dict[str, object]:
+    return {}
+
+
+@pytest.fixture(scope="module")
+def browser(
+    playwright: Playwright, browser_type_launch_args: dict[str, object]
+) -> Iterator[Browser]:
+    running = playwright.chromium.launch(**browser_type_launch_args)  # type: ignore[arg-type]
+    yield running
+    running.close()

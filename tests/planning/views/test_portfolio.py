@@ -141,7 +141,7 @@ def test_idle_cards_are_filled_first_and_what_binds_is_told(w, two_teams, client
 
     pools = {one.pool for one in found.placement.assignments}
     assert any(pool.startswith("Room 1") for pool in pools)
-    assert any("on_demand" in pool for pool in pools)
+    assert any(pool.endswith("On demand") for pool in pools)
     assert found.placement.complete
     assert "Room 1" in found.placement.binding[0].pool
     client.force_login(w.procurement)
