@@ -198,6 +198,11 @@ def _amd_card(report: Report, index: int, flat: Mapping[str, str], where: str) -
             value=pending,
             where=where,
         )
+    pages = sum(
+        "bad_page" in path and text.strip().upper() in ("RETIRED", "PENDING", "UNRESERVABLE")
+        for path, text in flat.items()
+    )
+    counted(log, float(pages), "bad_pages_listed", Verdict.WARN, where)
     throttled = _last(flat, "power.throttle_status", "throttle_status")
     if throttled and throttled.upper() not in ("UNTHROTTLED", "0", "FALSE"):
         log.note(

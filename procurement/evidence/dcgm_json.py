@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from core.messages import msg
 from planning.telemetry_formats.values import integer
 from procurement.evidence.bounded import JsonDocument, documents, items, mapping, objects
-from procurement.evidence.dcgm_rules import DiagError, DiagResult, judge
+from procurement.evidence.dcgm_rules import MACHINE, DiagError, DiagResult, judge
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
 from procurement.evidence.report import Report
@@ -30,18 +31,62 @@ def read(document: Document, context: EvidenceContext) -> Report:
     runs = [run for each in found for run in _runs(report, each)]
     results: list[DiagResult] = []
     gpus: set[int] = set()
-    for number, (path, run) in enumerate(runs, 1):
-        iteration = number if len(runs) > 1 else None
+    places = _machines(runs)
+    repeated = len(runs) > len(set(places))
+    for number, ((path, run), place) in enumerate(zip(runs, places, strict=True), 1):
+        iteration = number if repeated else None
         _describe(report, run)
-        results += _results(report, run, path, iteration)
-        gpus |= set(_entities(report, run))
+        here = set(_entities(report, run, place * MACHINE))
+        for result in _results(report, run, path, iteration):
+            results.append(_placed(result, place * MACHINE, here, alone=len(set(places)) == 1))
+        gpus |= here
     if not results and report.complete:
         report.incomplete("no_results", msg("The diagnostic holds no results."))
     judge(report, results, gpus)
     _summaries(report, runs, results)
-    _iterations(report, results, len(runs))
+    _iterations(report, results, len(runs) if repeated else 1)
     _cautions(report, runs, results)
     return report
+
+
+def _machines(runs: list[tuple[str, Mapping[str, Any]]]) -> list[int]:
+    """The machine of each run, numbered: documents that know one index by two serial numbers are of two machines."""
+    known: list[dict[int, str]] = []
+    found = []
+    for _, run in runs:
+        serials = dict(_serials(run))
+        for place, others in enumerate(known):
+            if all(others.get(index, serial) == serial for index, serial in serials.items()):
+                others |= serials
+                found.append(place)
+                break
+        else:
+            known.append(serials)
+            found.append(len(known) - 1)
+    return found
+
+
+def _serials(run: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    _, root = _root(run)
+    for group in [*objects(run.get("entity_groups")), *objects(root.get("entity_groups"))]:
+        for entity in objects(group.get("entities")):
+            index, serial = integer(entity.get("entity_id")), _text(entity.get("serial_num"))
+            if index is not None and serial and group.get("entity_group", "GPU") == "GPU":
+                yield index, serial
+    for holder in (run, root):
+        for key, value in mapping(holder.get("GPU Device Serials")).items():
+            index, serial = integer(str(key)), _text(value)
+            if index is not None and serial:
+                yield index, serial
+
+
+def _placed(result: DiagResult, offset: int, here: set[int], *, alone: bool) -> DiagResult:
+    """The result among the devices of its own machine."""
+    if alone:
+        return result
+    if result.gpus is None:
+        return replace(result, gpus=tuple(sorted(here))) if result.other_entity is None else result
+    return replace(result, gpus=tuple(g + offset for g in result.gpus))
 
 
 def _runs(report: Report, document: JsonDocument) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -122,7 +167,7 @@ def _describe(report: Report, run: Mapping[str, Any]) -> None:
                 )
 
 
-def _entities(report: Report, run: Mapping[str, Any]) -> Iterator[int]:
+def _entities(report: Report, run: Mapping[str, Any], offset: int) -> Iterator[int]:
     """The devices that the file lists, with their serials."""
     _, root = _root(run)
     groups = [*objects(run.get("entity_groups")), *objects(root.get("entity_groups"))]
@@ -136,22 +181,22 @@ def _entities(report: Report, run: Mapping[str, Any]) -> Iterator[int]:
             index = integer(entity.get("entity_id"))
             if index is None:
                 continue
-            log = report.device(index, index=index)
+            log = report.device(index + offset, index=index)
             log.serial = _text(entity.get("serial_num")) or log.serial
             if entity.get("device_id"):
                 log.figures["device_id"] = str(entity["device_id"])
-            yield index
+            yield index + offset
     for holder in (run, root):
         serials = mapping(holder.get("GPU Device Serials"))
         ids = items(holder.get("GPU Device IDs"))
         for key, serial in serials.items():
             index = integer(str(key))
             if index is not None:
-                report.device(index, index=index).serial = _text(serial)
-                yield index
+                report.device(index + offset, index=index).serial = _text(serial)
+                yield index + offset
         for index, device_id in enumerate(ids[:1024]):
-            report.device(index, index=index).figures["device_id"] = str(device_id)
-            yield index
+            report.device(index + offset, index=index).figures["device_id"] = str(device_id)
+            yield index + offset
 
 
 def _results(

@@ -98,6 +98,9 @@ def is_software_check(test: str) -> bool:
     return test.strip().lower() in _SOFTWARE
 
 
+MACHINE = 1 << 20  # devices of a further machine in the same file count from its multiples
+
+
 @dataclass(frozen=True, slots=True)
 class DiagError:
     """A warning attached to a result. The numbers are None before DCGM 3.3."""
@@ -160,7 +163,7 @@ def error_verdict(report: Report, test: str, error: DiagError, status: str) -> V
 def judge(report: Report, results: Sequence[DiagResult], gpus: Iterable[int]) -> None:
     """Turn results into reasons by device, cautions and counts."""
     universe = sorted({*gpus, *(g for r in results for g in r.gpus or ())})
-    logs = {g: report.device(g, index=g) for g in universe}
+    logs = {g: report.device(g, index=g % MACHINE) for g in universe}
     for result in results:
         _judge_result(report, result, logs)
     _judge_coverage(report, results, logs)

@@ -8,18 +8,21 @@ from core.messages import msg
 from planning.telemetry_formats.values import number
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
+from procurement.evidence.remarks import judge_crash
 from procurement.evidence.report import Report, line
 from procurement.evidence.types import Severity
 
 FORMATS = ("hpl",)
+MIXED = "HPL-MxP"
 
 _RESULT = re.compile(
-    r"^(W[A-Z]\S{1,20})\s+(\d{1,12})\s+(\d{1,6})\s+(\d{1,6})\s+(\d{1,6})\s+([\d.]{1,15})\s+([\d.eE+-]{1,20})(?:\s|$)"
+    r"^(W[A-Z]\S{1,20}|HPL_MxP\S{0,20})\s+(\d{1,12})\s+(\d{1,6})\s+(\d{1,6})\s+(\d{1,6})\s+([\d.]{1,15})\s+([\d.eE+-]{1,20})(?:\s|$)"
 )
 _RESIDUAL = re.compile(r"^\|\|Ax-b\|\|\S*\s*=\s*(\S{1,40})\s+\.{2,}\s+(PASSED|FAILED)")
 _FINISHED = re.compile(r"^Finished\s+(\d{1,6}) tests with the following results")
 _FAILED = re.compile(r"^\s+(\d{1,6}) tests completed and failed residual checks")
 _SKIPPED = re.compile(r"^\s+(\d{1,6}) tests skipped because of illegal input")
+_MIXED = re.compile(r"^\s*(?:HPL[-_](?:MxP|AI)|HPL_MxP\S*)\b", re.IGNORECASE)
 _RULE = re.compile(r"^={80}$")  # the last line of the output
 _VERSION = re.compile(r"^(HPLinpack|HPL-NVIDIA)\s+(\S{1,20})")
 
@@ -30,7 +33,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
     residuals: list[tuple[str, str, int]] = []
     finished: int | None = None
     failed_count = skipped = 0
-    told = ended = False
+    told = ended = mixed = False
     for each in document.lines():
         text = each.text.rstrip()
         if result := _RESULT.match(text):
@@ -44,9 +47,12 @@ def read(document: Document, context: EvidenceContext) -> Report:
             failed_count = int(bad[1])
         elif none := _SKIPPED.match(text):
             skipped = int(none[1])
+        elif judge_crash(report, text, each.number):
+            continue
         elif version := _VERSION.match(text):
             report.tool_version = version[2]
             report.variant = version[1]
+        mixed |= bool(_MIXED.match(text))
         if text.startswith("End of Tests."):
             told = True
         ended |= told and bool(_RULE.match(text))
@@ -91,7 +97,15 @@ def read(document: Document, context: EvidenceContext) -> Report:
         report.review_needed(
             "tests_skipped", msg("%(count)s tests were skipped for their input.", count=skipped)
         )
-    _judge_speed(report, runs, residuals)
+    if mixed:
+        # Many times faster than HPL, and refined to its precision: a promise of HPL says nothing of it.
+        report.variant = MIXED
+        report.review_needed(
+            "mixed_precision",
+            msg("HPL-MxP computes in mixed precision: its speed is not that of HPL."),
+        )
+    else:
+        _judge_speed(report, runs, residuals)
     return report
 
 

@@ -14,6 +14,7 @@ from core.messages import msg
 from planning.telemetry_formats.values import number
 from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
+from procurement.evidence.remarks import judge_crash
 from procurement.evidence.report import Report, line
 from procurement.evidence.types import Severity, Verdict, normal_bus
 
@@ -101,6 +102,8 @@ def read(document: Document, context: EvidenceContext) -> Report:
             pid = _PID.search(text)
             if len(run.failures) < 200:
                 run.failures.append((failure[1] or "", pid[1] if pid else None, each.number))
+        elif judge_crash(report, text, each.number):
+            continue
         elif warn := _NCCL_WARN.match(text):
             warns += 1
             _warning(report, warn[1], warn[2], each.number)
@@ -290,11 +293,17 @@ def _completeness(report: Report, run: _Run) -> None:
         int(run.header[5]),
         run.header[6],
     )
-    if kind == "factor" and step > 1 and 0 < low <= high:
-        wanted = math.floor(math.log(high / low, step) + 1e-9) + 1
+    if 0 < low == high:
+        wanted = 1
+    elif kind == "factor" and step > 1 and 0 < low <= high:
+        # Of each alone: the quotient of two damaged sizes is too large for a float.
+        wanted = math.floor((math.log(high) - math.log(low)) / math.log(step) + 1e-9) + 1
     elif kind == "bytes" and step > 0 and high >= low:
         wanted = (high - low) // step + 1
     else:
+        report.incomplete(
+            "sizes_unclear", msg("The sizes that were asked for make no row of sizes.")
+        )
         return
     if len(run.rows) < wanted:
         report.incomplete(

@@ -29,7 +29,7 @@ _WAIVED = re.compile(r"^Waived:")
 _DEVICE = re.compile(r"^Device (\d{1,3}): (.{1,100}?) \(([0-9a-fA-F:.]{5,20})\)")
 _ROW = re.compile(r"^\s*(\d{1,3})((?:\s+(?:N/A|-?[\d.]+(?:[eE][+-]?\d+)?))+)\s*$")
 _COLUMNS = re.compile(r"^(?:\s+\d{1,3})+\s*$")
-_DATA_ERROR = re.compile(r"Invalid value when checking the pattern|\bASSERT\b", re.IGNORECASE)
+_DATA_ERROR = re.compile(r"Invalid value when checking the pattern|\bASSERT", re.IGNORECASE)
 _ERROR = re.compile(r"\bCUDA_ERROR_\w+|\bcuda\w+ error|\[Error\]|^ERROR\b|: error\b", re.IGNORECASE)
 _END = re.compile(
     r"^Performance can vary with software drivers, hardware clocks, and system topology\."

@@ -103,12 +103,14 @@ def judge_identity(report: Report, state: State, log: DeviceLog) -> None:
         )
     memory = number(order.get("expected_memory_mib"))
     reference_memory = number(reference.get("memory_mib"))
+    golden = number(order.get("golden_memory_mib"))
     total = state.number("memory")
     if total is not None and (
         (memory is not None and total != memory)
         or (memory is None and reference_memory and abs(total / reference_memory - 1) > 0.02)
+        or (memory is None and not reference_memory and golden and abs(total / golden - 1) > 0.02)
     ):
-        limit = memory or reference_memory
+        limit = memory or reference_memory or golden
         note(
             log,
             state,
@@ -119,7 +121,17 @@ def judge_identity(report: Report, state: State, log: DeviceLog) -> None:
             total,
             limit,
         )
+    if total is not None and golden and total != golden and abs(total / golden - 1) <= 0.02:
+        note(
+            log, state, Verdict.WARN, "memory_not_golden",
+            msg("%(value)s MiB of memory; a card of this model showed %(limit)s MiB.", value=total, limit=golden),
+            "memory", total, golden,
+        )  # fmt: skip
     _limits(order, reference, state, log)
+    _part_number(order, state, log)
+    _not_seen_before(order, state, log)
+    if order.get("tell_unknown"):
+        _unknown(order, reference, state, log)
     allowed = order.get("vbios")
     if isinstance(allowed, list) and allowed and state.text("vbios") not in allowed:
         note(
@@ -140,9 +152,10 @@ def _limits(
 ) -> None:
     """Clocks against the order or the data sheet: above means overclocked, below means another bin."""
     for key, ordered, known, label in (
-        ("power_default", "expected_power_default_w", "power_w", "default power limit"),
-        ("max_sm", "expected_max_sm_mhz", "max_sm_mhz", "highest SM clock"),
-        ("max_memory", "expected_mem_clock_mhz", "max_memory_mhz", "highest memory clock"),
+        ("power_default", "expected_power_default_w", "power_w", msg("default power limit")),
+        ("power_max", "expected_power_max_w", "power_max_w", msg("highest power limit")),
+        ("max_sm", "expected_max_sm_mhz", "max_sm_mhz", msg("highest SM clock")),
+        ("max_memory", "expected_mem_clock_mhz", "max_memory_mhz", msg("highest memory clock")),
     ):
         wanted = number(order.get(ordered)) or number(reference.get(known))
         shown = state.number(key)
@@ -164,6 +177,67 @@ def _limits(
             shown,
             wanted,
         )
+
+
+def _part_number(order: Mapping[str, Any], state: State, log: DeviceLog) -> None:
+    """Against the order's, which may be the seller's own number: a person looks."""
+    wanted, shown = str(order.get("expected_part_number") or ""), state.text("part")
+    if wanted and shown and _plain(shown) != _plain(wanted):
+        note(
+            log, state, Verdict.WARN, "part_number_differs",
+            msg("Part number %(value)s; the order says %(limit)s.", value=shown, limit=wanted), "part", shown, wanted,
+        )  # fmt: skip
+
+
+def _not_seen_before(order: Mapping[str, Any], state: State, log: DeviceLog) -> None:
+    """A VBIOS that no accepted card of this model runs."""
+    seen, shown = order.get("vbios_seen"), state.text("vbios")
+    if isinstance(seen, list) and seen and shown and shown not in seen and not order.get("vbios"):
+        note(
+            log, state, Verdict.WARN, "vbios_new",
+            msg("VBIOS %(version)s is on no card of this model accepted before (%(seen)s).", version=shown,
+                seen=", ".join(map(str, seen[:4]))),
+            "vbios", shown,
+        )  # fmt: skip
+
+
+def _unknown(
+    order: Mapping[str, Any], reference: Mapping[str, Any], state: State, log: DeviceLog
+) -> None:
+    """Facts that nothing is known to compare with, or that the file does not show: told one by one, never passed."""
+    for name, keys, expected, known, label in (
+        ("device_id", ("device_id",), ("expected_device_id",), "device_id", msg("device id")),
+        (
+            "memory",
+            ("memory",),
+            ("expected_memory_mib", "golden_memory_mib"),
+            "memory_mib",
+            msg("memory in total"),
+        ),
+        ("power", ("power_default",), ("expected_power_default_w",), "power_w", msg("power limit")),
+        ("clocks", ("max_sm",), ("expected_max_sm_mhz",), "max_sm_mhz", msg("highest clocks")),
+        ("vbios", ("vbios",), ("vbios", "vbios_seen"), "", msg("VBIOS")),
+        ("part_number", ("part",), ("expected_part_number",), "", msg("part number")),
+    ):
+        compared = any(order.get(field) for field in expected) or bool(
+            known and reference.get(known)
+        )
+        shown = all(state.text(key) is not None for key in keys)
+        if compared and shown:
+            continue
+        text = (
+            msg(
+                "The %(what)s was compared with nothing: what it should be is not known.",
+                what=label,
+            )
+            if shown
+            else msg("The file does not show the %(what)s.", what=label)
+        )
+        note(log, state, Verdict.WARN, f"{name}_not_known", text, keys[0])
+
+
+def _plain(number_: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "", number_.upper())
 
 
 def judge_batch(report: Report, logs: list[tuple[State, DeviceLog]]) -> None:

@@ -17,6 +17,23 @@ _DRIVER = re.compile(
 )
 
 
+_CRASH = re.compile(
+    r"Process received signal|exited on signal|Segmentation fault|core dumped|srun: error:|slurmstepd: error:"
+    r"|ORTE has lost communication|mpirun has detected an error|BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
+)
+
+
+def judge_crash(report: Report, text: str, number: int) -> bool:
+    """A process of the run died, whatever else it printed: the run proves nothing. True when the line says so."""
+    if not _CRASH.search(text):
+        return False
+    report.unproven(
+        "process_crashed",
+        msg("A process of the run died: %(text)s (line %(line)s)", text=text.strip()[:160], line=number),
+    )  # fmt: skip
+    return True
+
+
 def judge_remark(
     report: Report, text: str, number: int, host: str | None, *, force: bool = False
 ) -> bool:

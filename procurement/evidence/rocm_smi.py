@@ -161,6 +161,10 @@ def _modules(report: Report) -> None:
             )
 
 
+_UNCORRECTED = re.compile(r"uncorrect|\bUE\b|double.?bit", re.IGNORECASE)
+_RETIRED = re.compile(r"(?:retired|unreservable|pending|bad).{0,12}page", re.IGNORECASE)
+
+
 def _rocm_card(report: Report, card: Mapping[str, str], log: DeviceLog, where: str) -> None:
     junction = number(_value(card, "Temperature (Sensor junction) (C)", "temperature_hotspot (C)"))
     memory = number(_value(card, "Temperature (Sensor memory) (C)"))
@@ -202,6 +206,11 @@ def _rocm_card(report: Report, card: Mapping[str, str], log: DeviceLog, where: s
             where=where,
         )
     for key, text in card.items():
+        # Only some versions and options show these; where they stand they count.
+        if _UNCORRECTED.search(key):
+            counted(log, number(text), "ecc_uncorrected", Verdict.FAIL, where)
+        elif _RETIRED.search(key):
+            counted(log, number(text), "bad_pages", Verdict.WARN, where)
         if classify(text) is Cell.FAULT:
             log.note(
                 Verdict.FAIL,

@@ -15,6 +15,7 @@ from procurement.evidence.types import Severity, Verdict
 FORMATS = ("amd_rvs",)
 
 _LINE = re.compile(r"^\[(RESULT|ERROR|WARN|INFO)\s*\]\s*\[\s*([\d.]+)\s*\]\s*(.*)$")
+_BEGINNING = "[RESULT] ["  # a line cut off within this was a line
 _FRAGMENT = re.compile(r"\[RESULT|GPU::|\bGFLOPS\b|Power\(W\)|\bpass: |\bGBps\b|^\S{0,20}\] ")
 _MODULE = re.compile(r"^Module name\s*:\s*(\w{1,40})")
 _GPU = re.compile(r"\[GPU:: ?(\d{1,8})(?: - (\d{1,8}) - ([0-9a-fA-F:.]{7,16}))?\]")
@@ -39,7 +40,10 @@ def read(document: Document, context: EvidenceContext) -> Report:
     for where, text in lines:
         found = _LINE.match(text)
         if not found:
-            damaged += bool(_FRAGMENT.search(text))
+            begun = text.strip()
+            damaged += bool(_FRAGMENT.search(text)) or (
+                bool(begun) and _BEGINNING.startswith(begun)
+            )
             continue
         body = found[3]
         moment = number(found[2])

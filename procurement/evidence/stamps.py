@@ -6,11 +6,21 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-_MONTHS = {m: i for i, m in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+# By their beginnings, in English, German, French, Spanish and Italian.
+_MONTHS = {
+    word: number
+    for number, words in enumerate(
+        (
+            "jan ene gen", "feb fév fev", "mar mär mrz", "apr avr abr", "may mai mag", "jun juin giu", "jul juil lug",
+            "aug aoû ago", "sep set", "oct okt ott", "nov", "dec dez déc dic",
+        ),
+        1,
+    )
+    for word in words.split()
+}  # fmt: skip
 _TIME = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:\s*([AaPp])[Mm]\b)?")
-_WESTERN = re.compile(
-    r"\b([A-Z][a-z]{2})[a-z]*\.?\s+(\d{1,2})\b|\b(\d{1,2})\s+([A-Z][a-z]{2})[a-z]*\b"
-)
+_DAY_FIRST = re.compile(r"(?<![\d:])(\d{1,2})\.?\s+(?:de\s+)?([^\W\d_]{3,12})\b")
+_MONTH_FIRST = re.compile(r"\b([^\W\d_]{3,12})\.?\s+(\d{1,2})(?![\d:])\b")
 _CJK = re.compile(r"(\d{4})\s*年\s*(\d{1,2})\s*月\s*(\d{1,2})\s*日")
 _ISO = re.compile(r"(\d{4})[-/](\d{2})[-/](\d{2})")
 _YEAR = re.compile(r"\b(20\d{2}|19\d{2})\b")
@@ -53,9 +63,18 @@ def _date(text: str) -> tuple[int, int, int] | None:
         found = pattern.search(text)
         if found:
             return int(found[1]), int(found[2]), int(found[3])
-    year, western = _YEAR.search(text), None
-    for western in _WESTERN.finditer(text):
-        month = _MONTHS.get((western[1] or western[4]).lower())
-        if month and year:
-            return int(year[1]), month, int(western[2] or western[3])
+    year = _YEAR.search(text)
+    if year is None:
+        return None
+    # "Mon 02 Mar 2026": the day stands between two words; only one of them is a month.
+    for pattern, word, day in ((_DAY_FIRST, 2, 1), (_MONTH_FIRST, 1, 2)):
+        for found in pattern.finditer(text):
+            month = _month(found[word])
+            if month:
+                return int(year[1]), month, int(found[day])
     return None
+
+
+def _month(word: str) -> int | None:
+    folded = word.lower()
+    return _MONTHS.get(folded[:4]) or _MONTHS.get(folded[:3])

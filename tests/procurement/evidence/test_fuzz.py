@@ -53,3 +53,26 @@ def test_the_script_reports_what_it_ran():
     )
     assert done.returncode == 0, done.stdout
     assert "30 inputs, 0 problems" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        ("13_nccl_allreduce_2node_mpi_prefixed.txt", 202611300029262),  # sizes of 300 digits
+        (
+            "30_rvs_gst_iet_pebb_mi300x.txt",
+            202612010028948,
+        ),  # cut off within the first word of a line
+    ],
+)
+def test_what_fuzzing_found_stays_mended(seed):
+    name, number = seed
+    data, _steps = mutated(number, content(name), OTHERS)
+    assert read(name, data).verdict in (*DECIDED, Verdict.WARN)
+
+
+def test_sizes_that_make_no_row_prove_no_whole_run():
+    name = "11_nccl_allreduce_8xh100_ok.txt"
+    data = content(name).replace(b"step: 2(factor)", b"step: 1(factor)")
+    assert data != content(name)
+    assert read(name, data).verdict == Verdict.INCONCLUSIVE

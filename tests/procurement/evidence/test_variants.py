@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from datetime import datetime
 
 import pytest
 
@@ -289,3 +290,102 @@ def test_a_query_log_that_a_spreadsheet_quoted_is_read_and_told():
     original, evidence = read(content("16_nvidia_smi_query_burnin_units.csv")), read(out.getvalue())
     assert [d.identity for d in evidence.devices] == [d.identity for d in original.devices]
     assert "edited_by_spreadsheet" in cautions(evidence)
+
+
+# --- several machines, dead processes, other locales and precisions ---------------------------------------------------
+
+
+def _as_of_another_machine(text: str) -> str:
+    return re.sub(r'("serial_num"\s*:\s*")(\d)', r"\g<1>9", text)
+
+
+def test_diagnostics_of_two_machines_in_one_file_are_judged_apart():
+    one = content("01_dcgmi_diag_v4_r3_all_pass.json").decode()
+    failing = json.loads(_as_of_another_machine(one))
+    for category in failing["DCGM Diagnostic"]["test_categories"]:
+        for test in category["tests"]:
+            if test["name"] == "memory":
+                test["results"][0] |= {
+                    "status": "Fail",
+                    "warnings": [
+                        {"warning": "DBE", "error_id": 4, "error_category": 10, "error_severity": 2}
+                    ],
+                }
+    both = read_evidence(f"{one}\n{_as_of_another_machine(one)}".encode())
+    assert (both.verdict, len(both.devices), len({d.serial for d in both.devices})) == (
+        "pass",
+        16,
+        16,
+    )
+    assert {d.index for d in both.devices} == set(range(8))
+    for text in (f"{one}\n{json.dumps(failing)}", f"{json.dumps(failing)}\n{one}"):
+        found = read_evidence(text.encode())
+        failed = [d.serial for d in found.devices if d.verdict == "fail"]
+        assert found.verdict == "fail"
+        assert len(failed) == 1
+        assert failed[0].startswith("9")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[gpu-a01:1234] *** Process received signal ***",
+        "mpirun noticed that process rank 3 with PID 77 on node gpu-a01 exited on signal 9 (Killed).",
+        "srun: error: gpu-a01: task 3: Segmentation fault (core dumped)",
+    ],
+)
+@pytest.mark.parametrize("name", ["11_nccl_allreduce_8xh100_ok.txt", "27_hpl_8gpu_passed.txt"])
+def test_a_process_that_died_leaves_nothing_proven(name, line):
+    context = EvidenceContext.from_json({"vendor_promise": {"hpl_tflops_min": 300}})
+    data = content(name)
+    assert read_evidence(data, context=context).verdict == "pass"
+    assert read_evidence(data + f"\n{line}\n".encode(), context=context).verdict == "inconclusive"
+
+
+STAMPS = {
+    "en_US": lambda d: f"{d:%a %d %b %Y %I:%M:%S %p} UTC",
+    "de_DE": lambda d: (
+        f"Mo {d.day}. "
+        f"{'Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez'.split()[d.month - 1]} {d:%H:%M:%S} UTC {d.year}"
+    ),
+    "fr_FR": lambda d: f"lun. {d.day:02} mars {d.year} {d:%H:%M:%S} UTC",
+    "zh_CN": lambda d: f"{d.year}年 {d.month:02}月 {d.day:02}日 星期一 {d:%H:%M:%S} UTC",
+}
+
+
+@pytest.mark.parametrize("locale", STAMPS)
+def test_a_burn_in_is_read_in_the_locale_of_whoever_ran_it(locale):
+    text = content("08_gpu_burn_72h_ok_carriage_returns.log").decode()
+
+    def other(found):
+        moment = datetime.strptime(found[2].strip(), "%a %b %d %H:%M:%S UTC %Y")
+        return found[1] + STAMPS[locale](moment)
+
+    data = re.sub(r"(Summary at:\s+)([^\n]+)", other, text)
+    assert data != text
+    found = read_evidence(data.encode())
+    assert found.verdict == "pass"
+    assert found.metrics["last_summary_at"] == "2026-03-05T08:00:00Z"
+
+
+def test_a_mixed_precision_run_is_not_held_against_a_promise_of_hpl():
+    text = content("27_hpl_8gpu_passed.txt").decode()
+    text = "HPL-MxP Benchmark 24.9\n" + text.replace("3.5716e+05", "3.5716e+06")
+    context = EvidenceContext.from_json({"vendor_promise": {"hpl_tflops_min": 300}})
+    found = read_evidence(text.encode(), context=context)
+    assert found.verdict != "pass"
+    assert found.variant == "HPL-MxP"
+
+
+def test_what_amds_tools_list_of_bad_memory_counts_where_it_stands():
+    rocm = json.loads(content("29_rocm_smi_json_dual_die.json").decode().split("\n\n", 1)[1])
+    del rocm["card2"]
+    assert read_evidence(json.dumps(rocm).encode()).verdict == "pass"
+    for key, verdict in (("RAS UMC uncorrectable count", "fail"), ("Retired pages", "warn")):
+        worse = {**rocm, "card0": {**rocm["card0"], key: "2"}}
+        assert read_evidence(json.dumps(worse).encode()).verdict == verdict
+
+
+def test_an_assertion_of_nvbandwidth_is_wrong_data():
+    data = content("25_nvbandwidth_text_na_matrix.txt")
+    assert read_evidence(data + b"\nASSERT_EQ failed in memcpy.cu:120\n").verdict == "fail"
