@@ -163,6 +163,28 @@ def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
+class DeviceIdentity(TypedDict):
+    """What tools print of one device of a model, where a capture shows it. MiB, W, MHz; hexadecimal without 0x."""
+
+    slug: str
+    device_id: str
+    subsystem_id: str
+    memory_mib: int
+    power_default_w: float
+    power_max_w: float
+    max_sm_mhz: int
+    max_memory_mhz: int
+    source: str
+    as_of: str
+    confidence: str
+
+
+def device_identity(slug: str) -> DeviceIdentity | None:
+    """Identity facts of a model, with their source and date; None where no capture is known."""
+    rows: list[DeviceIdentity] = document("device_identity")["devices"]
+    return next((row for row in rows if row["slug"] == slug), None)
+
+
 def fold(name: str) -> str:
     """`name` without maker, case, spaces and signs: "NVIDIA GeForce RTX 4090" and "rtx-4090" are one card."""
     words = re.findall(r"[a-z0-9]+", name.lower())

@@ -20,6 +20,7 @@ from procurement.models import (
 )
 from procurement.models.burn_in import DecidedBy, ItemResult
 from procurement.models.evidence import VerdictChoice
+from procurement.selectors.promised import promised_against_measured, rule
 
 # What a PDF reader still opens. Larger files are named with their hash and stay in the archive.
 MAX_EMBEDDED_FILE = 20 * 1024 * 1024
@@ -70,6 +71,11 @@ def render_certificate(certificate: AcceptanceCertificate) -> bytes:
             "excluded": [unit for unit in units if not unit.included],
             "total": len(units),
             "deviations": _deviations(included),
+            "promised": promised_against_measured(
+                acceptance.delivery,
+                assets=[pk for u in included for pk in (u.asset_id, u.asset.parent_id) if pk],
+            ),
+            "promised_rule": rule(),
             "warranties": _warranties(included),
             "policies": sorted({file.policy_version for file in files if file.policy_version}),
             "index": index,
@@ -124,15 +130,23 @@ def _free_name(name: str, taken: set[str]) -> str:
     raise AssertionError("count() does not end")
 
 
-def _deviations(units: list[AcceptanceUnit]) -> list[RunItem]:
-    """What was waived, held not applicable, or passed by a person where evidence would have decided."""
+def _deviations(units: list[AcceptanceUnit]) -> list[dict[str, Any]]:
+    """What was waived, held not applicable, or passed by a person where evidence would have decided.
+
+    One row for each finding, with the serial numbers that it holds for.
+    """
     rows = (
         RunItem.objects.filter(run__in=[unit.run_id for unit in units])
         .exclude(decided_by=None)
         .exclude(item__decided_by=DecidedBy.PERSON, result=ItemResult.PASS)
         .select_related("item", "decided_by", "run__asset")
     )
-    return list(rows.order_by("run__asset__serial", "item__position"))
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows.order_by("item__position", "run__asset__serial"):
+        key = (row.item_id, row.result, row.note, row.decided_by_id)
+        same = found.setdefault(key, {"row": row, "serials": []})
+        same["serials"].append(row.run.asset.serial)
+    return list(found.values())
 
 
 def _warranties(units: list[AcceptanceUnit]) -> list[dict[str, Any]]:

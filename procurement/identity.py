@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from catalog.reference import accelerator_slug, accelerators, fold
+from typing import Any
+
+from catalog.reference import accelerator_slug, accelerators, device_identity, fold
 from procurement.evidence.policy import default_policy
 
 MODEL_DIFFERS = "model_differs"  # code of the reason on a unit's verdict
@@ -13,6 +15,24 @@ def ordered_name(slug: str) -> str:
     """The ordered card as people call it."""
     known = accelerator_slug(slug)
     return accelerators()[known]["name"] if known else slug
+
+
+def expected_identity(slug: str) -> dict[str, Any]:
+    """What a card of this model shows of itself, as `order_context` of the readers; empty where it is not known.
+
+    Memory is no part of it: drivers round it differently, so the readers compare it with their own reference.
+    """
+    known = device_identity(accelerator_slug(slug) or slug)
+    if known is None:
+        return {}
+    return {
+        "expected_device_id": known["device_id"],
+        "expected_power_default_w": known["power_default_w"],
+        "expected_power_max_w": known["power_max_w"],
+        "expected_max_sm_mhz": known["max_sm_mhz"],
+        "expected_mem_clock_mhz": known["max_memory_mhz"],
+        "golden_memory_mib": known["memory_mib"],
+    }
 
 
 def contradicts(shown: str | None, ordered_slug: str) -> bool:

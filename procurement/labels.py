@@ -53,6 +53,8 @@ def name_own_actions() -> None:
             "evidence.altered": _("Evidence was altered"),
             "evidence.flagged": _("Evidence flagged"),
             "evidence.read": _("Evidence read"),
+            "order.checklist_changed": _("Checklist of the contract changed"),
+            "measurement.noted": _("Measured figure noted"),
             "evidence.sealed": _("Live samples sealed as evidence"),
             "evidence.uploaded": _("Evidence uploaded"),
             "invoice.approved": _("Invoice approved for payment"),

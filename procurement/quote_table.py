@@ -24,6 +24,7 @@ from core.imports import (
     uses_decimal_comma,
 )
 from core.messages import Message, msg
+from procurement.promises import read_promises
 from procurement.requirements import read_answers
 
 MAX_LINES = 10_000
@@ -46,6 +47,7 @@ HEADINGS: dict[str, tuple[str, str]] = {
     "accelerators_per_item": ("Accelerators in one item", "每件加速卡数"),
     "serialised": ("Has serial numbers", "有序列号"),
     "alternative_to": ("Instead of line", "替代行号"),
+    "promised": ("Promised throughput", "承诺性能"),
     "currency": ("Currency", "币种"),
     "valid_until": ("Valid until", "报价有效期至"),
     "lead_time_days": ("Lead time (days)", "交期 (天)"),
@@ -267,11 +269,13 @@ def _line(row: Row, *, comma: bool, hide: bool) -> Line:
         "rfq_line": lambda text: _whole("rfq_line", text),
         "accelerators_per_item": lambda text: _whole("accelerators_per_item", text),
         "serialised": lambda text: _yes("serialised", text),
+        "promised": read_promises,
     }
     keys = {
         "discount_percent": "discount_rate",
         "price_breaks": "breaks",
         "tax_percent": "tax_rate",
+        "promised": "promises",
     }
     for name, parse in read.items():
         text = cells.get(name, "").strip()

@@ -197,6 +197,8 @@ ORDER_RULES: tuple[Rule, ...] = (
     Rule("agree_over", (P.DRAFT,), (), (A.APPROVER,),
          "more than was approved and its tolerance; the policy lets an approver agree; a reason",
          "orders for the request may go up to this amount"),
+    Rule("edit_checklist", (P.DRAFT,), (), (A.BUYER,), "a reason; the hours and the promises stand",
+         "a further version of the contract's checklist; pinned when the order is issued"),
     Rule("acknowledge", (P.ISSUED,), (P.ACKNOWLEDGED,), (A.BUYER,), "the promised day is given"),
     Rule("deliver_to", (P.DRAFT, P.ISSUED, P.ACKNOWLEDGED), (), (A.BUYER,),
          "a site that takes new servers, another than before", "its cards count there in the capacity calendar"),

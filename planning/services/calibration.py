@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -78,6 +78,36 @@ def record_outcome(
     if new:
         record("outcome.recorded", on=row, by=by, team=team, measured=measured, estimated=estimated)
     return row
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceBenchmark:
+    """A benchmark as an acceptance showed it, beside what had been promised: values only, from the app above."""
+
+    reference: str  # names it once and for all
+    accelerator_slug: str
+    promised: float
+    measured: float
+    tolerance: float  # share within which the promise counts as kept [1]
+    unit: str
+    measured_at: datetime
+
+
+BENCHMARK = "benchmark"  # class of work of benchmarks at acceptance
+
+
+def record_benchmark(found: AcceptanceBenchmark) -> MeasuredOutcome:
+    """Keep a benchmark at acceptance as an outcome. Safe to repeat.
+
+    The plan rested on the promise, so it is the estimate. It has a class of work of its own: a benchmark teaches no
+    workload's cell, only what all machines of the organisation share.
+    """
+    return record_outcome(
+        by=None, reference=found.reference, kind=OutcomeKind.SPEED, estimated=found.promised,
+        low=found.promised * (1 - found.tolerance), high=found.promised * (1 + found.tolerance),
+        measured=found.measured, unit=found.unit, measured_at=found.measured_at,
+        accelerator_slug=found.accelerator_slug, work=BENCHMARK,
+    )  # fmt: skip
 
 
 @transaction.atomic

@@ -31,6 +31,7 @@ from procurement.models import (
     InvoicePart,
     OrderRevision,
     Payment,
+    PerformancePromise,
     PurchaseOrder,
     PurchasingPolicy,
     Quote,
@@ -53,6 +54,8 @@ from procurement.models import (
     WarrantyTerms,
 )
 from procurement.models.quotes import LineKind, PriceBreak
+from procurement.promises import BENCHMARKS
+from procurement.promises import Per as PromisedOf
 from procurement.requirements import Per, RequirementKind, plain
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.awarded import order_old_rates, order_rows
@@ -288,9 +291,16 @@ class BreakSerializer(serializers.ModelSerializer[PriceBreak]):
         fields = ["from_quantity", "to_quantity", "unit_price"]
 
 
+class PromiseSerializer(serializers.ModelSerializer[PerformancePromise]):
+    class Meta:
+        model = PerformancePromise
+        fields = ["benchmark", "name", "value", "unit", "per", "tolerance_rate", "blocking"]
+
+
 class QuoteLineSerializer(serializers.ModelSerializer[QuoteLine]):
     rfq_line = serializers.IntegerField(source="rfq_line.position", default=None)
     breaks = BreakSerializer(many=True)
+    promises = PromiseSerializer(many=True)
 
     class Meta:
         model = QuoteLine
@@ -298,6 +308,7 @@ class QuoteLineSerializer(serializers.ModelSerializer[QuoteLine]):
             "id", "position", "rfq_line", "kind", "description", "manufacturer", "part_number", "quantity",
             "unit", "unit_price", "tax_rate", "serialised", "accelerator_slug", "accelerators_per_item",
             "list_price", "discount_rate", "bundle", "alternative_to", "breaks",
+            "promises",
         ]  # fmt: skip
 
 
@@ -832,6 +843,27 @@ class BreakInput(serializers.Serializer[Any]):
     unit_price = serializers.CharField()
 
 
+class PromiseInput(serializers.Serializer[Any]):
+    """Throughput that the vendor promises, of one card or one server."""
+
+    benchmark = serializers.ChoiceField(choices=list(BENCHMARKS))
+    name = serializers.CharField(
+        required=False, allow_blank=True, max_length=120,
+        help_text="As the vendor calls it; needed for mlperf and other: model, precision, batch",
+    )  # fmt: skip
+    value = serializers.CharField(help_text="As text")
+    unit = serializers.CharField(
+        required=False, allow_blank=True, help_text="Gflop/s, Tflop/s, GB/s, samples/s, tokens/s"
+    )
+    per = serializers.ChoiceField(choices=[str(per) for per in PromisedOf])
+    tolerance_rate = serializers.CharField(
+        required=False, allow_null=True, help_text="A share; 0.03 unless said"
+    )
+    blocking = serializers.BooleanField(
+        required=False, default=True, help_text="Whether it decides acceptance"
+    )
+
+
 class QuoteLineInput(serializers.Serializer[Any]):
     """Numbers as strings: a float is not exact and is refused."""
 
@@ -868,6 +900,7 @@ class QuoteLineInput(serializers.Serializer[Any]):
         required=False, allow_null=True, help_text="Position of the line it could replace"
     )
     breaks = BreakInput(many=True, required=False)
+    promises = PromiseInput(many=True, required=False)
 
 
 class TermInput(serializers.Serializer[Any]):

@@ -196,7 +196,9 @@ class OwnQuoteSerializer(serializers.ModelSerializer[Quote]):
 def _shown(quote: Quote, status: int = 200) -> Response:
     found = (
         Quote.objects.select_related("warranty")
-        .prefetch_related("lines__rfq_line", "lines__breaks", "attachments__file")
+        .prefetch_related(
+            "lines__rfq_line", "lines__breaks", "lines__promises", "attachments__file"
+        )
         .get(pk=quote.pk)
     )
     return Response(OwnQuoteSerializer(found).data, status=status)
@@ -267,7 +269,9 @@ class VendorQuote(VendorView):
         rows = (
             vendor_access.own_quotes(self.token)
             .select_related("warranty")
-            .prefetch_related("lines__rfq_line", "lines__breaks", "attachments__file")
+            .prefetch_related(
+                "lines__rfq_line", "lines__breaks", "lines__promises", "attachments__file"
+            )
         )
         return Response(OwnQuoteSerializer(rows, many=True).data)
 

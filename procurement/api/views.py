@@ -94,7 +94,8 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
     "quote": (
         lambda: Quote.objects.select_related("rfq", "vendor", "warranty").prefetch_related(
             Prefetch(
-                "lines", QuoteLine.objects.select_related("rfq_line").prefetch_related("breaks")
+                "lines",
+                QuoteLine.objects.select_related("rfq_line").prefetch_related("breaks", "promises"),
             ),
             "payments",
             "answers",

@@ -27,7 +27,8 @@ from procurement.demo.stage import (
     run_job,
 )
 from procurement.demo.terms import FULL, SHORT, card_line
-from procurement.models import Rma
+from procurement.models import Delivery, Rma
+from procurement.selectors.burn_in import burn_in_board, manual_items
 from procurement.serials import UnitEntry
 from procurement.services import (
     acceptance,
@@ -48,7 +49,6 @@ NAME = "NVIDIA H100 80GB HBM3"  # as the driver prints it
 SERIALS = tuple(f"16524230411{n:02}" for n in (7, 12, 18, 23, 31, 44, 52, 69))
 FAULTY = 5
 PRICE = Decimal(228_000)
-PEOPLE_ITEMS = ("A1.4", "A2.11", "A4.4", "A4.5")
 
 
 def delivered(s: Stage) -> Story:
@@ -143,9 +143,9 @@ def _prove(s: Stage, request: CapacityRequest, order_id: int, delivery_id: int) 
     log = gpu_burn(model=NAME, uuids=uuids, end=s.at(38, 10), faulty=frozenset({FAULTY}))
     _upload(s, delivery_id, "gpu-burn-72h.log", log)
     yield s.at(38, 14)
-    burn_in.decide_items(delivery_id=delivery_id, codes=PEOPLE_ITEMS, result="pass", by=s.zhao)
+    board = burn_in_board(Delivery.objects.get(pk=delivery_id))
     burn_in.decide_items(
-        delivery_id=delivery_id, codes=["A2.2"], result="pass", by=s.zhao,
+        delivery_id=delivery_id, codes=[row.item.code for row in manual_items(board.rows)], result="pass", by=s.zhao,
         note="nvidia-smi -q 与订单逐项核对，型号、显存、功耗上限一致。",
     )  # fmt: skip
     burn_in.complete_ready(delivery_id=delivery_id, by=s.zhao)

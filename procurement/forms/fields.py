@@ -12,7 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from core.errors import InputError
 from core.forms import DateInput
 from procurement.milestones import check_terms, read_terms
+from procurement.models.burn_in import Weight
 from procurement.models.negotiation import MOST_ROUNDS, Subject
+from procurement.models.performance import benchmark_choices
 from procurement.models.rmas import Outcome
 
 
@@ -136,6 +138,45 @@ class ConcessionForm(forms.Form):
     )  # fmt: skip
     conceded_by = forms.CharField(label=_("Who gave way"), max_length=120)
     agreed_on = day(_("Agreed on"))
+
+
+class MeasurementForm(forms.Form):
+    """A figure read from a file; which files there are is known with the delivery."""
+
+    evidence_id = forms.IntegerField(label=_("File"))
+    serial = forms.CharField(label=_("Serial number of the card or server"), max_length=64)
+    benchmark = forms.ChoiceField(label=_("Benchmark"), choices=benchmark_choices)
+    name = forms.CharField(
+        label=_("As the vendor calls it"), max_length=120, required=False,
+        help_text=_("For another benchmark: the same words as in the promise."),
+    )  # fmt: skip
+    value = forms.DecimalField(label=_("Measured"), max_digits=19, decimal_places=6)
+    unit = forms.CharField(
+        label=_("Unit"), max_length=24, required=False,
+        help_text=_("Left empty: the usual one of the benchmark, such as Gflop/s or GB/s."),
+    )  # fmt: skip
+    note = forms.CharField(label=_("Note"), max_length=300, required=False)
+
+
+class ChecklistItemForm(forms.Form):
+    """One item of a contract's checklist; which kinds of units there are is known with the order."""
+
+    field_order = ("kind", "code", "weight", "text", "criterion", "evidence", "reason")
+    reason = text(_("Reason"))  # before `text`, which is a field here
+    kind = forms.CharField(label=_("For"), max_length=12)
+    code = forms.CharField(
+        label=_("Item"),
+        max_length=12,
+        help_text=_("As A4.10. A code that is not there adds an item."),
+    )
+    weight = forms.ChoiceField(
+        label=_("Weight"), choices=[*Weight.choices, ("left_out", _("Left out of this contract"))]
+    )
+    text = forms.CharField(
+        label=_("Words"), max_length=200, required=False, help_text=_("Left empty: as it is.")
+    )
+    criterion = forms.CharField(label=_("Measurable criterion"), max_length=300, required=False)
+    evidence = forms.CharField(label=_("Evidence"), max_length=120, required=False)
 
 
 class SubstitutionForm(forms.Form):

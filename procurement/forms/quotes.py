@@ -11,10 +11,12 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from core.errors import InputError
 from core.models import CURRENCY_CHOICES
 from procurement.forms.fields import TermsField, day, text
 from procurement.models import Rfq, Vendor, WarrantyTerms
 from procurement.models.quotes import TAX_MODE_CHOICES, LineKind
+from procurement.promises import read_promises
 from procurement.services.quotes import WARRANTY_FIELDS
 
 
@@ -132,6 +134,16 @@ class QuoteLineForm(forms.Form):
         label=_("Accelerators in one item"), min_value=0, required=False
     )
     serialised = forms.NullBooleanField(label=_("Has serial numbers"), required=False)
+    promised = forms.CharField(
+        label=_("Promised throughput"), required=False,
+        widget=forms.Textarea(
+            attrs={"rows": 2, "placeholder": "HPL: 330000 Gflop/s per server\ngpu-burn: 45000 Gflop/s per card"}
+        ),
+        help_text=_(
+            "One a line: benchmark, value and unit per card or per server. Acceptance holds the vendor to it within "
+            "3 %; “, tolerance 5 %” and “, for information” say otherwise."
+        ),
+    )  # fmt: skip
 
     def __init__(self, *args: Any, rfq: Rfq, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -165,6 +177,12 @@ class QuoteLineForm(forms.Form):
             )
         return steps
 
+    def clean_promised(self) -> list[dict[str, Any]]:
+        try:
+            return read_promises(self.cleaned_data["promised"])
+        except InputError as error:
+            raise ValidationError(error.message.render(gettext)) from error
+
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if self.is_blank():
@@ -197,6 +215,7 @@ class QuoteLineForm(forms.Form):
         percent, discount = data.pop("tax_percent"), data.pop("discount_percent")
         data["tax_rate"] = percent / 100
         data["discount_rate"] = None if discount is None else discount / 100
+        data["promises"] = data.pop("promised", [])
         return data
 
 

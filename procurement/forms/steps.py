@@ -31,6 +31,8 @@ from procurement.models import (
     Substitution,
     Vendor,
 )
+from procurement.models.burn_in import KIND_CHOICES
+from procurement.models.evidence import EvidenceState
 from procurement.models.quotes import LineKind
 from procurement.selectors.milestones import unfinished
 from procurement.serials import UnitEntry
@@ -41,9 +43,11 @@ from procurement.services import (
     awards,
     burn_in,
     conflicts,
+    contract_checklists,
     deliveries,
     draw_downs,
     invoices,
+    measurements,
     negotiation,
     order_sites,
     orders,
@@ -162,6 +166,22 @@ def _sites(form: forms.Form, order: PurchaseOrder) -> None:
         form.initial = {"site": order.site.name, **form.initial}
 
 
+def _kinds(form: forms.Form, order: PurchaseOrder) -> None:
+    """Kinds of units that the order brings."""
+    known = dict(KIND_CHOICES)
+    form.fields["kind"].widget = forms.Select(
+        choices=[(kind, known[kind]) for kind in contract_checklists.kinds_of(order)]
+    )
+
+
+def _files_of(form: forms.Form, delivery: Delivery) -> None:
+    """The delivery's files that were read, the newest first."""
+    rows = delivery.evidence.filter(state=EvidenceState.READ, locked_at=None).select_related("file")
+    form.fields["evidence_id"].widget = forms.Select(
+        choices=[(row.pk, str(row)) for row in rows.defer("result").order_by("-pk")[:200]]
+    )
+
+
 REASON, MAYBE = fields.ReasonForm, fields.OptionalReasonForm
 
 STEPS: tuple[Step, ...] = (
@@ -209,6 +229,10 @@ STEPS: tuple[Step, ...] = (
          _("The order gets its number and binds; its amount is committed against the budget."), tone="primary"),
     Step("order", "agree-over", "agree_over", "order_id", orders.agree_over, _("Agree to the higher amount"),
          _("Orders for the request may then go up to this amount. It is audited."), fields.HigherForm, "danger"),
+    Step("order", "set-checklist-item", "edit_checklist", "order_id", contract_checklists.set_item,
+         _("Change the acceptance checklist"),
+         _("Of this contract only, until the order is issued; the difference to the template stays visible."),
+         fields.ChecklistItemForm, prepare=_kinds),
     Step("order", "acknowledge", "acknowledge", "order_id", orders.acknowledge_order, _("Note the vendor's promise"),
          form=fields.PromiseForm),
     Step("order", "deliver-to", "deliver_to", "order_id", order_sites.deliver_to, _("Say where it is delivered"),
@@ -238,6 +262,10 @@ STEPS: tuple[Step, ...] = (
     Step("delivery", "start-burn-in", "start_burn_in", "delivery_id", burn_in.start_burn_in, _("Start burn-in"),
          _("Every unit that waits is installed, and its run starts."), fields.PlaceForm, "primary",
          versioned=False, shown=False),
+    Step("delivery", "note-measurement", "upload_evidence", "delivery_id", measurements.note_measurement,
+         _("Note a measured figure"),
+         _("Of a file that no reader takes it from; the file stays named with it."), fields.MeasurementForm,
+         versioned=False, prepare=_files_of),
     Step("delivery", "complete-ready", "start_burn_in", "delivery_id", burn_in.complete_ready, _("Pass what is proven"),
          _("Runs with nothing open pass; the others go on."), versioned=False),
     Step("delivery", "propose-acceptance", "propose_acceptance", "delivery_id", acceptance.propose_acceptance,

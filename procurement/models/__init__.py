@@ -13,6 +13,7 @@ from procurement.models.live import LiveCard, LiveChunk, LiveFeed
 from procurement.models.negotiation import Concession
 from procurement.models.orders import OrderLine, OrderRevision, PurchaseOrder
 from procurement.models.payments import InvoicePart, Milestone, Payment, QuotePayment
+from procurement.models.performance import Measurement, PerformancePromise
 from procurement.models.policy import PurchasingPolicy
 from procurement.models.quote_imports import QuoteImport
 from procurement.models.quotes import (
@@ -54,10 +55,12 @@ __all__ = [
     "LiveCard",
     "LiveChunk",
     "LiveFeed",
+    "Measurement",
     "Milestone",
     "OrderLine",
     "OrderRevision",
     "Payment",
+    "PerformancePromise",
     "PriceBreak",
     "PurchaseOrder",
     "PurchasingPolicy",

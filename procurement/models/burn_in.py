@@ -16,6 +16,7 @@ from procurement.models.assets import Asset, AssetKind
 from procurement.models.base import Versioned, within_teams
 from procurement.models.deliveries import Delivery
 from procurement.models.evidence import EvidenceFile
+from procurement.models.orders import PurchaseOrder
 from procurement.states import BURN_IN_RULES, BurnInStatus
 
 
@@ -32,26 +33,52 @@ class DecidedBy(models.TextChoices):
 
     PERSON = "person", _("A person")
     EVIDENCE = "evidence", _("Evidence files")
+    EITHER = "either", _("Evidence files, else a person")
     DURATION = "duration", _("Hours covered by evidence")
     SERIAL = "serial", _("The vendor's packing list")
+    PROMISE = "promise", _("Promised against measured throughput")
+
+
+INSTANCE = "instance"  # a cloud instance: no unit with a serial number of ours
+KIND_CHOICES = [*AssetKind.choices, (INSTANCE, _("Cloud instance"))]
 
 
 class ChecklistTemplate(models.Model):
-    """One version of a checklist for one kind of unit. Never changed: a new version is loaded beside it."""
+    """One version of a checklist for one kind of unit. Never changed: a new version is made beside it.
+
+    Shipped ones have no order. A contract's is a copy of a shipped one (`base`), as it was when the order was drafted,
+    and each change of it is a further version until the order is issued.
+    """
 
     slug = models.SlugField(_("name"), max_length=40)
     version = models.PositiveSmallIntegerField(_("version"))
-    asset_kind = models.CharField(_("for"), max_length=12, choices=AssetKind.choices)
+    asset_kind = models.CharField(_("for"), max_length=12, choices=KIND_CHOICES)
     title = models.CharField(_("title"), max_length=160)
     title_zh = models.CharField(_("title (Chinese)"), max_length=160)
     source = models.CharField(_("source"), max_length=200)
+    order = models.ForeignKey(
+        PurchaseOrder, on_delete=models.CASCADE, null=True, related_name="checklists"
+    )
+    base = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="+")
+    made_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    made_at = models.DateTimeField(default=timezone.now)
+    reason = models.TextField(_("reason"), blank=True)  # of the change that made this version
 
     class Meta:
         verbose_name = _("checklist template")
         verbose_name_plural = _("checklist templates")
         ordering = ["slug", "-version"]
         constraints = [
-            models.UniqueConstraint(fields=["slug", "version"], name="checklist_version_once")
+            models.UniqueConstraint(
+                fields=["slug", "version"],
+                condition=Q(order=None),
+                name="checklist_version_once",
+            ),
+            models.UniqueConstraint(
+                fields=["order", "slug", "version"],
+                condition=Q(order__isnull=False),
+                name="contract_checklist_version_once",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -69,6 +96,8 @@ class ChecklistItem(models.Model):
     text_zh = models.CharField(_("item (Chinese)"), max_length=200)
     criterion = models.CharField(_("criterion"), max_length=300)
     criterion_zh = models.CharField(_("criterion (Chinese)"), max_length=300)
+    evidence = models.CharField(_("evidence"), max_length=120, blank=True)
+    evidence_zh = models.CharField(_("evidence (Chinese)"), max_length=120, blank=True)
     weight = models.CharField(_("weight"), max_length=12, choices=Weight.choices)
     decided_by = models.CharField(_("decided by"), max_length=10, choices=DecidedBy.choices)
     formats = models.JSONField(default=list, blank=True)  # evidence formats that decide it
@@ -88,6 +117,10 @@ class ChecklistItem(models.Model):
     @property
     def local_text(self) -> str:
         return self.text_zh if (get_language() or "").startswith("zh") else self.text
+
+    @property
+    def local_evidence(self) -> str:
+        return self.evidence_zh if (get_language() or "").startswith("zh") else self.evidence
 
     @property
     def local_criterion(self) -> str:

@@ -4,7 +4,16 @@ from typing import Any
 
 from django.urls import path, re_path
 
-from procurement.api import clauses, live, quote_imports, vendor_access, vendors
+from procurement.api import (
+    assets,
+    checklists,
+    clauses,
+    live,
+    performance,
+    quote_imports,
+    vendor_access,
+    vendors,
+)
 from procurement.api import views as v
 
 PLURALS = {
@@ -30,6 +39,16 @@ api_routes = [
     path("policy/", v.PolicyView.as_view(), name="api-purchasing-policy"),
     path("policy/<slug:step>/", v.PolicyStep.as_view(), name="api-purchasing-policy-step"),
     path("threads/<int:pk>/", v.ThreadView.as_view(), name="api-thread"),
+    path("assets/place/", assets.AssetPlace.as_view(), name="api-asset-place"),
+    path("assets/labels/", assets.AssetLabels.as_view(), name="api-asset-labels"),
+    path("assets/cover/", assets.AssetCover.as_view(), name="api-asset-cover"),
+    path("rmas/<int:pk>/bundle/", assets.RmaBundle.as_view(), name="api-rma-bundle"),
+    path("evidence/<int:pk>/file/", assets.EvidenceDownload.as_view(), name="api-evidence-file"),
+    path(
+        "acceptances/<int:pk>/certificate/<slug:language>/",
+        assets.CertificateDownload.as_view(),
+        name="api-acceptance-certificate",
+    ),
     path("assets/search/", v.AssetSearch.as_view(), name="api-asset-search"),
     path("rfqs/<int:pk>/quotes/", v.RfqQuotes.as_view(), name="api-rfq-quotes"),
     re_path(
@@ -127,6 +146,22 @@ api_routes = [
     path("orders/<int:pk>/invoices/", v.OrderInvoices.as_view(), name="api-order-invoices"),
     path(
         "deliveries/<int:pk>/evidence/", v.DeliveryEvidence.as_view(), name="api-delivery-evidence"
+    ),
+    path(
+        "deliveries/<int:pk>/performance/",
+        performance.DeliveryPerformance.as_view(),
+        name="api-delivery-performance",
+    ),
+    path(
+        "acceptances/<int:pk>/performance/",
+        performance.AcceptancePerformance.as_view(),
+        name="api-acceptance-performance",
+    ),
+    path("checklists/", checklists.ShippedChecklists.as_view(), name="api-checklists"),
+    path(
+        "orders/<int:pk>/checklists/",
+        checklists.OrderChecklists.as_view(),
+        name="api-order-checklists",
     ),
     path("deliveries/<int:pk>/items/", v.DeliveryItems.as_view(), name="api-delivery-items"),
     path("failures/", live.FailuresView.as_view(), name="api-failures"),

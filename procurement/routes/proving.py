@@ -6,6 +6,7 @@ from procurement.views import (
     acceptance,
     assets,
     burn_in,
+    checklists,
     deliveries,
     evidence,
     invoices,
@@ -14,6 +15,7 @@ from procurement.views import (
 )
 
 pages = [
+    path("orders/<int:pk>/checklists/", checklists.order_checklists, name="order-checklists"),
     path("orders/<int:pk>/announce/", deliveries.order_announce, name="order-announce"),
     path("orders/<int:pk>/receive/", deliveries.order_receive, name="order-receive"),
     path("orders/<int:pk>/receive/check/", deliveries.receive_check, name="receive-check"),

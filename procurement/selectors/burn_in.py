@@ -190,9 +190,12 @@ def manual_items(rows: Sequence[UnitRow]) -> list[RunItem]:
         if not row.is_open or row.run is None:
             continue
         for item in row.run.items.all():
-            by_person = item.item.decided_by == DecidedBy.PERSON or (
-                item.item.weight == Weight.REVIEW
-                and item.result in (ItemResult.OPEN, ItemResult.REVIEW)
+            decided_by = item.item.decided_by
+            by_person = (
+                decided_by == DecidedBy.PERSON
+                or (decided_by == DecidedBy.EITHER and item.evidence_id is None)
+                or (item.item.weight == Weight.REVIEW and item.result == ItemResult.OPEN)
+                or (item.result == ItemResult.REVIEW and decided_by != DecidedBy.PROMISE)
             )
             if by_person and not item.is_settled:
                 found.setdefault(item.item.code, item)
@@ -201,6 +204,4 @@ def manual_items(rows: Sequence[UnitRow]) -> list[RunItem]:
 
 def _code_key(code: str) -> tuple[Any, ...]:
     """A2.2 before A2.11."""
-    return tuple(
-        int(part) if part.isdecimal() else part for part in code.replace("A", "").split(".")
-    )
+    return tuple(int(part) if part.isdecimal() else part for part in code.lstrip("AB").split("."))

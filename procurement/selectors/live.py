@@ -47,7 +47,7 @@ class LiveRow:
 
 @dataclass(frozen=True, slots=True)
 class LiveBoard:
-    """Problems first, then silent cards, then the rest by serial number."""
+    """Problems first, then silent cards, then those unlike their batch, then the rest by serial number."""
 
     feed: LiveFeed | None
     rows: tuple[LiveRow, ...]
@@ -64,11 +64,17 @@ class LiveBoard:
         return max(row.card.remaining for row in self.rows if row.card)
 
     @property
+    def strange(self) -> int:
+        """Cards of which a figure differs from the batch."""
+        return sum(bool(row.strange) for row in self.rows)
+
+    @property
     def restarts(self) -> int:
         return sum(row.card.restarts for row in self.rows if row.card)
 
 
-_ORDER = {"problem": 0, "silent": 1, "none": 2, "running": 3, "sealed": 4}
+_ORDER = {"problem": 0, "silent": 1, "none": 3, "running": 4, "sealed": 5}
+_STRANGE = 2
 _COMPARED = ("temp_c", "power_w", "sm_mhz")
 
 
@@ -99,8 +105,13 @@ def live_board(delivery: Delivery, now: datetime) -> LiveBoard:
         late = bool(found and feed and not found.sealed_id and found.is_silent(feed, now))
         strange = tuple(name for name in _COMPARED if run.pk in far[name])
         rows.append(LiveRow(run, found, silence if late else None, strange))
-    rows.sort(key=lambda row: (_ORDER[row.state], row.run.asset.serial))
+    rows.sort(key=lambda row: (_place(row), row.run.asset.serial))
     return LiveBoard(feed, tuple(rows), now)
+
+
+def _place(row: LiveRow) -> int:
+    place = _ORDER[row.state]
+    return min(place, _STRANGE) if row.strange else place
 
 
 def live_json(board: LiveBoard) -> dict[str, Any]:

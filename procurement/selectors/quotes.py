@@ -20,7 +20,7 @@ class QuoteLines:
 
 def quote_lines(quote: Quote) -> QuoteLines:
     """Lines, breaks and totals of one quote in three queries."""
-    rows = list(quote.lines.prefetch_related("breaks").select_related("rfq_line"))
+    rows = list(quote.lines.prefetch_related("breaks", "promises").select_related("rfq_line"))
     offered = [row for row in rows if row.alternative_to is None]
     totals = quote.totals(offered)
     shown = {row.pk: amount for row, amount in zip(offered, totals.lines, strict=True)}

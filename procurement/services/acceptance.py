@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import median
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from catalog.reference import accelerator_slug
 from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition, StaleData
 from core.files import is_intact
@@ -18,6 +20,7 @@ from core.organisation import quarter_at, today
 from core.outbox import notify
 from core.sequences import next_number
 from planning.models import CapacityRequest
+from planning.services.calibration import AcceptanceBenchmark, record_benchmark
 from planning.services.requests import record_fulfilment
 from planning.states import RequestStatus
 from procurement.models import (
@@ -30,6 +33,7 @@ from procurement.models import (
 )
 from procurement.models.burn_in import ItemResult, Weight
 from procurement.selectors.progress import accepted_accelerators
+from procurement.selectors.promised import promised_against_measured
 from procurement.services.certificates import request_certificates
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.run_proof import lock_delivery, open_points
@@ -236,9 +240,31 @@ def sign_acceptance(*, acceptance_id: int, by: User, version: int | None = None)
         excluded=len(units) - len(included),
     )
     touch(acceptance.delivery)
+    _teach(acceptance, included)
     request_certificates(acceptance, by=by)
     _tell_requests(acceptance, {asset.request_id for asset in assets.values()})
     return acceptance
+
+
+def _teach(acceptance: Acceptance, included: Sequence[AcceptanceUnit]) -> None:
+    """Give the calibration each promised benchmark with the median of the accepted units, once for the acceptance."""
+    taken = [pk for u in included for pk in (u.asset_id, u.asset.parent_id) if pk is not None]
+    for result in promised_against_measured(acceptance.delivery, assets=taken):
+        measured, slug = result.median_measured, accelerator_slug(result.line.accelerator_slug)
+        if measured is None or slug is None:
+            continue
+        promised = median(unit.promised for unit in result.measured)
+        record_benchmark(
+            AcceptanceBenchmark(
+                reference=f"{acceptance.number} {result.line.position} {result.promise.label}",
+                accelerator_slug=slug,
+                promised=float(promised),
+                measured=float(measured),
+                tolerance=float(result.promise.tolerance_rate),
+                unit=result.promise.unit,
+                measured_at=max(u.source.measured_at for u in result.measured if u.source),
+            )
+        )
 
 
 def _require_proven(unit: AcceptanceUnit, asset: Asset) -> None:

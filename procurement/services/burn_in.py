@@ -25,6 +25,7 @@ from procurement.services.run_items import decide_item, decide_items, waive_item
 from procurement.services.run_proof import (
     OPEN_RUN,
     NotProven,
+    Promised,
     fail,
     failure_words,
     lock_delivery,
@@ -80,7 +81,8 @@ def start_burn_in(
         install_assets(asset_ids=waiting, site=site, rack=rack, by=by)
         for asset in assets:
             asset.refresh_from_db(fields=["status", "version"])
-    return [_start(asset, delivery, by=by) for asset in assets]
+    promised = Promised()
+    return [_start(asset, delivery, promised, by=by) for asset in assets]
 
 
 def hours_of(delivery: Delivery) -> int:
@@ -88,14 +90,14 @@ def hours_of(delivery: Delivery) -> int:
     return delivery.order.burn_in_hours or PurchasingPolicy.current().burn_in_hours
 
 
-def _start(asset: Asset, delivery: Delivery, *, by: User) -> BurnInRun:
+def _start(asset: Asset, delivery: Delivery, promised: Promised, *, by: User) -> BurnInRun:
     if asset.status != AssetStatus.INSTALLED:
         raise InvalidTransition(
             msg("%(serial)s is not installed: it cannot burn in", serial=asset.serial)
         )
     if asset.runs.filter(status__in=OPEN_RUN).exists():
         raise InvalidTransition(msg("%(serial)s is burning in already", serial=asset.serial))
-    template = template_for(asset.kind)
+    template = template_for(asset.kind, delivery.order)
     items = list(template.items.all())
     timed = any(item.decided_by == DecidedBy.DURATION for item in items)
     attempt = asset.runs.aggregate(last=Max("attempt"))["last"] or 0
@@ -113,7 +115,7 @@ def _start(asset: Asset, delivery: Delivery, *, by: User) -> BurnInRun:
         "burn_in.started", on=run, by=by, serial=asset.serial, attempt=run.attempt,
         checklist=f"{template.slug} v{template.version}", required_seconds=run.required_seconds,
     )  # fmt: skip
-    refresh_run(run)
+    refresh_run(run, promised)
     return run
 
 
@@ -168,10 +170,10 @@ def complete_ready(*, delivery_id: int, by: User) -> tuple[list[BurnInRun], int]
     """Pass every running run of a delivery that has nothing open. Returns them, and how many are not ready."""
     lock_delivery(delivery_id, action="start_burn_in", by=by)
     runs = BurnInRun.objects.filter(delivery=delivery_id, status=BurnInStatus.RUNNING)
-    passed, waiting = [], 0
+    passed, waiting, promised = [], 0, Promised()
     for run_id in list(runs.order_by("asset_id").values_list("pk", flat=True)):
         run = take_run(run_id, action="complete", by=by)
-        if refresh_run(run) or open_points(run):
+        if refresh_run(run, promised) or open_points(run):
             waiting += 1
             continue
         _pass(run, by=by)

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from core.errors import DomainError
 from core.messages import msg
-from procurement.models import ChecklistItem, ChecklistTemplate
+from procurement.models import ChecklistItem, ChecklistTemplate, PurchaseOrder
 
 CHECKLISTS = Path(__file__).parent.parent / "data" / "checklists.json"
 
@@ -21,7 +21,7 @@ def load_checklists(path: Path = CHECKLISTS) -> int:
     for entry in json.loads(path.read_text(encoding="utf-8")):
         items = entry.pop("items")
         template, created = ChecklistTemplate.objects.get_or_create(
-            slug=entry.pop("slug"), version=entry.pop("version"), defaults=entry
+            slug=entry.pop("slug"), version=entry.pop("version"), order=None, defaults=entry
         )
         if created:
             ChecklistItem.objects.bulk_create(
@@ -32,9 +32,16 @@ def load_checklists(path: Path = CHECKLISTS) -> int:
     return made
 
 
-def template_for(kind: str) -> ChecklistTemplate:
-    """The newest checklist for a kind of unit; on first use the shipped ones are loaded. Raises DomainError."""
-    rows = ChecklistTemplate.objects.filter(asset_kind=kind).order_by("-version")
+def template_for(kind: str, order: PurchaseOrder | None = None) -> ChecklistTemplate:
+    """The contract's checklist for a kind of unit, else the newest shipped one; on first use those are loaded.
+
+    Raises DomainError.
+    """
+    if order is not None:
+        own = order.checklists.filter(asset_kind=kind).order_by("-version").first()
+        if own is not None:
+            return own
+    rows = ChecklistTemplate.objects.filter(asset_kind=kind, order=None).order_by("-version")
     found = rows.first()
     if found is None and load_checklists():
         found = rows.first()

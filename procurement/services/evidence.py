@@ -26,13 +26,20 @@ from procurement.evidence.isolated import MEMORY_BYTES, read_isolated
 from procurement.evidence.policy import default_policy
 from procurement.evidence.types import DeviceEvidence, Evidence, Reason, Severity, Verdict
 from procurement.evidence.verdict import worst
-from procurement.identity import MODEL_DIFFERS, contradicts, ordered_name
+from procurement.identity import (
+    MODEL_DIFFERS,
+    contradicts,
+    expected_identity,
+    ordered_name,
+)
 from procurement.log_times import seconds_since_arrival, time_doubts
 from procurement.models import Asset, Delivery, EvidenceFile, UnitVerdict
 from procurement.models.assets import AssetKind
 from procurement.models.evidence import EvidenceState, VerdictChoice
+from procurement.models.quotes import LineKind
 from procurement.serials import fold
 from procurement.services.assets import name_device
+from procurement.services.measurements import measure
 from procurement.services.run_proof import OPEN_RUN, lock_delivery, open_runs, refresh_runs
 from procurement.states import DeliveryStatus
 
@@ -98,11 +105,15 @@ def context_for(delivery: Delivery) -> dict[str, Any]:
         .order_by("position")
         .first()
     )
-    order: dict[str, Any] = {"condition": "new"}
+    order: dict[str, Any] = {"condition": "new", "tell_unknown": True}
     if line is not None:
         known = Accelerator.objects.filter(slug=line.accelerator_slug).first()
         if known is not None:
             order["ordered_model"] = known.name
+        order |= expected_identity(line.accelerator_slug)
+        order["vbios_seen"] = vbios_seen(line.accelerator_slug, before=delivery)
+        if line.kind == LineKind.ACCELERATOR and line.part_number:
+            order["expected_part_number"] = line.part_number
     runs = delivery.runs.filter(status__in=OPEN_RUN, required_seconds__gt=0)
     first = runs.order_by("clock_from").first()
     if first is not None:
@@ -115,6 +126,14 @@ def context_for(delivery: Delivery) -> dict[str, Any]:
         "policy_used": {"min_hours": agreed} if agreed not in (None, standard) else {},
         "order_context": order,
     }
+
+
+def vbios_seen(slug: str, *, before: Delivery) -> list[str]:
+    """VBIOS versions that cards of this model show in files of earlier deliveries and that are in service, sorted."""
+    rows = UnitVerdict.objects.filter(
+        asset__accelerator_slug=slug, asset__in_service_at__isnull=False, figures__has_key="vbios"
+    ).exclude(evidence__delivery=before)
+    return sorted({str(version) for version in rows.values_list("figures__vbios", flat=True)})[:50]
 
 
 def read_file(*, evidence_id: int, report: Callable[[int, Message], None]) -> EvidenceFile:
@@ -147,6 +166,7 @@ def read_file(*, evidence_id: int, report: Callable[[int, Message], None]) -> Ev
         if named:
             _bind_again(evidence, named)
         _flag_twins(evidence)
+        measure(evidence, found)
         record(
             "evidence.read", on=evidence, by=None, format=found.format, verdict=found.verdict.value,
             devices=len(found.devices), bound=evidence.verdicts.count(),
@@ -370,8 +390,10 @@ def _bind_again(evidence: EvidenceFile, named: Iterable[Asset]) -> None:
     uuids = {asset.uuid for asset in named}
     for other in others.select_related("delivery", "node", "file"):
         if other.result and uuids & {fold(gpu.get("uuid") or "") for gpu in other.result["gpus"]}:
-            _bind(other, Evidence.from_json(other.result))
+            again = Evidence.from_json(other.result)
+            _bind(other, again)
             _flag_twins(other)
+            measure(other, again)
 
 
 def _flag_twins(evidence: EvidenceFile) -> None:

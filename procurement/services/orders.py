@@ -39,6 +39,7 @@ from procurement.selectors.milestones import milestone_states, unfinished
 from procurement.selectors.progress import invoice_ids, invoice_source, line_progress, open_invoices
 from procurement.services.agreement import hold_to_approval
 from procurement.services.conflicts import refuse_conflict
+from procurement.services.contract_checklists import pin_checklists
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.order_documents import request_document
 from procurement.services.order_sites import planned_site
@@ -126,6 +127,7 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
     order.expected_on = today() + timedelta(days=order.quote.lead_time_days)
     order.evidence_policy = default_policy().to_json()
     order.burn_in_hours = PurchasingPolicy.current().burn_in_hours
+    pin_checklists(order, by=by)
     order.save(
         update_fields=[
             "number", "issued_by", "issued_at", "expected_on", "evidence_policy", "burn_in_hours",

@@ -24,6 +24,7 @@ from core.models import User
 from core.transitions import advance, check_version, lock
 from procurement.models import Quote, QuoteImport, Rfq, Vendor
 from procurement.policies import require_action
+from procurement.promises import checked_promises
 from procurement.quote_table import Line, QuoteTable, read_quote
 from procurement.requirements import check_answers
 from procurement.services.quote_lines import check_alternative, checked_line
@@ -193,6 +194,7 @@ def judge(rfq: Rfq, vendor: Vendor, lines: list[Line]) -> None:
         try:
             found, _steps = checked_line(draft, position, line.given, asked)
             check_alternative(found, instead)
+            checked_promises(position, line.given.get("promises") or ())
         except InputError as error:
             telling = error.field in PRICE_FIELDS and error.value not in (None, "")
             line.errors.append(

@@ -8,8 +8,9 @@ from typing import Any
 
 from core.errors import InputError
 from core.messages import msg
-from procurement.models import PriceBreak, Quote, QuoteLine
+from procurement.models import PerformancePromise, PriceBreak, Quote, QuoteLine
 from procurement.models.quotes import LineKind
+from procurement.promises import checked_promises
 from procurement.quote_table import MAX_LINES
 from procurement.totals import Break, check_breaks, price_at
 
@@ -109,12 +110,16 @@ def add_lines(quote: Quote, lines: Sequence[Mapping[str, Any]]) -> None:
     asked = {line.position: line for line in quote.rfq.lines.all()}
     instead = [given.get("alternative_to") for given in lines]
     for start in range(0, len(lines), CHUNK):
-        rows, breaks = [], []
+        rows, breaks, promises = [], [], []
         for position, given in enumerate(lines[start : start + CHUNK], start + 1):
             row, steps = checked_line(quote, position, given, asked)
             check_alternative(row, instead)
             rows.append(row)
             breaks += [(row, step) for step in steps]
+            promises += [
+                PerformancePromise(line=row, **columns)
+                for columns in checked_promises(position, given.get("promises") or ())
+            ]
         QuoteLine.objects.bulk_create(rows)
         PriceBreak.objects.bulk_create(
             PriceBreak(
@@ -125,6 +130,7 @@ def add_lines(quote: Quote, lines: Sequence[Mapping[str, Any]]) -> None:
             )
             for row, step in breaks
         )
+        PerformancePromise.objects.bulk_create(promises)
 
 
 def check_alternative(row: QuoteLine, alternatives: Sequence[Any]) -> None:

@@ -21,6 +21,7 @@ from core.models import StoredFile, User
 from core.money import CURRENCIES
 from procurement.milestones import Term, check_terms, numbered
 from procurement.models import (
+    PerformancePromise,
     PriceBreak,
     Quote,
     QuoteAttachment,
@@ -259,9 +260,19 @@ def compute_hash(quote: Quote) -> str:
                     [step.from_quantity, step.to_quantity, _plain(step.unit_price)]
                     for step in line.breaks.all()
                 ),
+                **(
+                    {
+                        "promises": [
+                            [_plain(value) for value in row.columns().values()]
+                            for row in line.promises.all()
+                        ]
+                    }
+                    if line.promises.all()
+                    else {}
+                ),
             }
             for line in quote.lines.order_by("position")
-            .prefetch_related("breaks")
+            .prefetch_related("breaks", "promises")
             .iterator(chunk_size=CHUNK)
         ],
         "warranty": {
@@ -404,7 +415,7 @@ def extend_quote(
 
 
 def _copy_lines(old: Quote, new: Quote) -> dict[int, QuoteLine]:
-    lines = list(old.lines.prefetch_related("breaks"))
+    lines = list(old.lines.prefetch_related("breaks", "promises"))
     copies = {
         copy.position: copy
         for copy in QuoteLine.objects.bulk_create(
@@ -432,5 +443,10 @@ def _copy_lines(old: Quote, new: Quote) -> dict[int, QuoteLine]:
             for step in line.breaks.all()
         ),
         batch_size=1000,
+    )
+    PerformancePromise.objects.bulk_create(
+        PerformancePromise(line=copies[line.position], **row.columns())
+        for line in lines
+        for row in line.promises.all()
     )
     return copies

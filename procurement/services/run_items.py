@@ -36,6 +36,31 @@ def decide_item(
     """
     run = take_run(run_id, action="decide_item", by=by)
     row = _row(run, code)
+    _decide(run, [row], result=result, value=value, note=note, by=by)
+    return row
+
+
+def _decide(
+    run: BurnInRun, rows: Sequence[RunItem], *, result: str, value: str, note: str, by: User
+) -> None:
+    """The same finding on items of one locked run: checked, kept, and told in one entry of the trail."""
+    before = [row.result for row in rows]
+    for row in rows:
+        _check(row, result, note)
+        row.result, row.value, row.note = result, value[:120], note.strip()
+        row.decided_by, row.decided_at = by, timezone.now()
+    RunItem.objects.bulk_update(rows, ["result", "value", "note", "decided_by", "decided_at"])
+    touch(run)
+    record(
+        "burn_in.item_decided", on=run, by=by, code=", ".join(row.item.code for row in rows),
+        result=[", ".join(dict.fromkeys(before)), result], value=value[:120], reason=note.strip(),
+    )  # fmt: skip
+    if result == ItemResult.FAIL and any(row.item.weight == Weight.BLOCKING for row in rows):
+        fail(run, reason=failure_words(run), by=by)
+
+
+def _check(row: RunItem, result: str, note: str) -> None:
+    """Raise what speaks against a person noting `result` on the item."""
     allowed = (ItemResult.PASS, ItemResult.FAIL, ItemResult.NOT_APPLICABLE)
     if result not in allowed:
         raise InputError(
@@ -43,16 +68,26 @@ def decide_item(
             msg("%(value)s is not one of %(choices)s", value=result, choices=", ".join(allowed)),
             value=result,
         )
-    if row.item.decided_by != DecidedBy.PERSON:
+    by_person = row.item.decided_by == DecidedBy.PERSON or (
+        row.item.decided_by == DecidedBy.EITHER and row.evidence_id is None
+    )
+    if not by_person:
         if row.result != ItemResult.REVIEW and not (
             row.result == ItemResult.OPEN and row.item.weight == Weight.REVIEW
         ):
             raise InvalidTransition(
                 msg("%(code)s is decided by evidence, not by a person", code=row.item.code)
             )
+        if row.item.decided_by == DecidedBy.PROMISE and result != ItemResult.FAIL:
+            raise InvalidTransition(
+                msg(
+                    "%(code)s: a missed promise is waived by a second person, or the unit fails by it",
+                    code=row.item.code,
+                )
+            )
         if result == ItemResult.NOT_APPLICABLE:
             raise InputError("result", msg("Say whether it passes or fails"), value=result)
-    if (result != ItemResult.PASS or row.item.decided_by != DecidedBy.PERSON) and not note.strip():
+    if (result != ItemResult.PASS or not by_person) and not note.strip():
         raise InputError(
             "note",
             msg(
@@ -67,18 +102,6 @@ def decide_item(
                 code=row.item.code),
             value=result,
         )  # fmt: skip
-    before = row.result
-    row.result, row.value, row.note = result, value[:120], note.strip()
-    row.decided_by, row.decided_at = by, timezone.now()
-    row.save()
-    touch(run)
-    record(
-        "burn_in.item_decided", on=run, by=by, code=row.item.code, result=[before, result],
-        value=row.value, reason=row.note,
-    )  # fmt: skip
-    if result == ItemResult.FAIL and row.item.weight == Weight.BLOCKING:
-        fail(run, reason=failure_words(run), by=by)
-    return row
 
 
 @transaction.atomic
@@ -97,12 +120,12 @@ def decide_items(
     if run_ids:
         runs = runs.filter(pk__in=run_ids)
     count = 0
-    for run in runs:
-        known = set(run.template.items.values_list("code", flat=True))
-        for code in codes:
-            if code in known:
-                decide_item(run_id=run.pk, code=code, result=result, by=by, note=note)
-                count += 1
+    for run_id in list(runs.values_list("pk", flat=True)):
+        run = take_run(run_id, action="decide_item", by=by)
+        rows = list(run.items.select_related("item").filter(item__code__in=codes))
+        if rows:
+            _decide(run, rows, result=result, value="", note=note, by=by)
+            count += len(rows)
     if not count:
         raise InputError("codes", msg("No open run has such an item"), value=", ".join(codes))
     return count

@@ -26,6 +26,11 @@ from procurement.models import (
 )
 from procurement.models.burn_in import DecidedBy, ItemResult, Weight
 from procurement.models.evidence import EvidenceState, VerdictChoice
+from procurement.selectors.promised import (
+    PromiseResult,
+    deciding,
+    promised_against_measured,
+)
 from procurement.services.moves import move, take
 from procurement.services.rmas import draft_rma
 from procurement.states import AssetStatus, BurnInStatus
@@ -96,11 +101,24 @@ def verdicts_of(run: BurnInRun) -> list[UnitVerdict]:
     )
 
 
-def refresh_run(run: BurnInRun) -> bool:
+class Promised:
+    """Promised against measured by delivery, asked for once however many runs are refreshed together."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[PromiseResult]] = {}
+
+    def of(self, run: BurnInRun) -> list[PromiseResult]:
+        if run.delivery_id not in self._known:
+            self._known[run.delivery_id] = promised_against_measured(run.delivery)
+        return self._known[run.delivery_id]
+
+
+def refresh_run(run: BurnInRun, promised: Promised | None = None) -> bool:
     """Recompute covered time and the items that evidence decides. Returns whether a blocking item failed.
 
     Missing is never a pass: an item without a file that speaks of it stays open.
     """
+    promised = promised or Promised()
     verdicts = verdicts_of(run)
     covered = max((verdict.covered_seconds for verdict in verdicts), default=0)
     if covered != run.covered_seconds:
@@ -111,7 +129,7 @@ def refresh_run(run: BurnInRun) -> bool:
         contradicted = row.item.code == IDENTITY_ITEM and _contradiction(verdicts) is not None
         if row.result in (ItemResult.WAIVED, ItemResult.NOT_APPLICABLE) and not contradicted:
             continue
-        found = _decide(run, row, verdicts)
+        found = _decide(run, row, verdicts, promised)
         if found is None:
             failed = failed or (
                 row.result == ItemResult.FAIL and row.item.weight == Weight.BLOCKING
@@ -120,6 +138,8 @@ def refresh_run(run: BurnInRun) -> bool:
         result, value, evidence_id = found
         # A person looked at it; only a failure that evidence shows later outweighs that.
         reviewed = row.decided_by_id is not None and result in (ItemResult.REVIEW, ItemResult.OPEN)
+        if row.item.decided_by == DecidedBy.EITHER and row.evidence_id is None:
+            reviewed = reviewed and result == ItemResult.OPEN  # no file spoke when the person did
         if not reviewed and (row.result, row.value, row.evidence_id) != (
             result,
             value,
@@ -128,7 +148,11 @@ def refresh_run(run: BurnInRun) -> bool:
             row.result, row.value, row.evidence_id = result, value[:120], evidence_id
             row.decided_at = timezone.now()
             row.decided_by = None
-            row.save(update_fields=["result", "value", "evidence", "decided_at", "decided_by"])
+            if result == ItemResult.NOT_APPLICABLE:
+                row.note = _in_own_language(msg("The order holds the vendor to no such figure."))
+            row.save(
+                update_fields=["result", "value", "evidence", "decided_at", "decided_by", "note"]
+            )
         failed = failed or (result == ItemResult.FAIL and row.item.weight == Weight.BLOCKING)
     return failed
 
@@ -149,7 +173,7 @@ def _unasked_failures(run: BurnInRun, verdicts: Sequence[UnitVerdict]) -> list[U
 
 
 def _decide(
-    run: BurnInRun, row: RunItem, verdicts: Sequence[UnitVerdict]
+    run: BurnInRun, row: RunItem, verdicts: Sequence[UnitVerdict], promised: Promised
 ) -> tuple[str, str, int | None] | None:
     """(result, measured value, evidence) of an item that no person decides; None for the others."""
     item = row.item
@@ -163,6 +187,8 @@ def _decide(
         return ItemResult.PASS if enough else ItemResult.OPEN, value, source
     if item.decided_by == DecidedBy.SERIAL:
         return _by_packing_list(run)
+    if item.decided_by == DecidedBy.PROMISE:
+        return _by_promise(run, promised)
     if item.code == IDENTITY_ITEM and (against := _contradiction(verdicts)) is not None:
         verdict, words = against
         return ItemResult.FAIL, words, verdict.evidence_id
@@ -171,6 +197,8 @@ def _decide(
         for verdict in verdicts
         if verdict.evidence.format in item.formats
     ]
+    if not found and item.decided_by == DecidedBy.EITHER:
+        return None  # no file speaks of it: a person does
     for wanted in ORDER:
         for result, verdict in found:
             if result == wanted:
@@ -192,15 +220,46 @@ def _item_result(item: ChecklistItem, verdict: UnitVerdict) -> str:
         against = {reason["rule"] for reason in verdict.reasons if reason["verdict"] == "fail"}
         # The file fails for another rule: this item is not shown to hold by it, nor to be broken.
         return ItemResult.FAIL if against & set(item.rules) else ItemResult.OPEN
+    if item.rules and verdict.verdict == VerdictChoice.WARN:
+        # Nothing fails and nothing is missing: what is to be looked at is for the items whose rules it is.
+        doubted = {reason["rule"] for reason in verdict.reasons if reason["verdict"] == "warn"}
+        return ItemResult.REVIEW if doubted & set(item.rules) else ItemResult.PASS
     return RESULT_OF.get(VerdictChoice(verdict.verdict), ItemResult.OPEN)
 
 
 def _words(verdict: UnitVerdict) -> str:
     """What the file found, in the language of the organisation: it goes to the vendor and into the certificate."""
     reasons = [reason for reason in verdict.reasons if reason["verdict"] == verdict.verdict]
-    with translation.override(organisation().language):
-        words = [Message.from_json(reason["message"]).render(gettext) for reason in reasons]
+    words = [_in_own_language(Message.from_json(reason["message"])) for reason in reasons]
     return Truncator(" ".join(dict.fromkeys(words))).chars(120)
+
+
+def _in_own_language(message: Message) -> str:
+    with translation.override(organisation().language):
+        return message.render(gettext)
+
+
+def _by_promise(run: BurnInRun, promised: Promised) -> tuple[str, str, int | None]:
+    """What the vendor promised for this unit or its server: missed waits for a person, unmeasured stays open.
+
+    A missed promise is no defect of the unit by itself, so it fails no run; it blocks until a second person lets it go
+    (for a credit, say) or somebody fails the unit.
+    """
+    found = deciding(promised.of(run), run.asset)
+    if not found:
+        return ItemResult.NOT_APPLICABLE, "", None
+    missed = [(result, unit) for result, unit in found if unit.kept is False]
+    open_ = [(result, unit) for result, unit in found if unit.measured is None]
+    result, unit = max(
+        missed or open_ or found, key=lambda pair: pair[1].share or 0
+    )  # the worst is told
+    words = unit.words
+    value = result.promise.label
+    if words is not None:
+        value = f"{value}: {_in_own_language(words)}"
+    source = unit.source.evidence_id if unit.source is not None else None
+    state = ItemResult.REVIEW if missed else ItemResult.OPEN if open_ else ItemResult.PASS
+    return state, Truncator(value).chars(120), source
 
 
 def _by_packing_list(run: BurnInRun) -> tuple[str, str, int | None]:
@@ -213,8 +272,9 @@ def _by_packing_list(run: BurnInRun) -> tuple[str, str, int | None]:
 
 def refresh_runs(runs: Iterable[BurnInRun]) -> None:
     """Recompute open runs after evidence came; one that fails is failed by the system, the others go on."""
+    promised = Promised()
     for run in runs:
-        if refresh_run(run) and run.status in OPEN_RUN:
+        if refresh_run(run, promised) and run.status in OPEN_RUN:
             fail(run, reason=failure_words(run), by=None)
 
 
@@ -257,6 +317,10 @@ def _open_point(row: RunItem) -> Message:
         return msg("%(code)s failed: %(value)s", code=code, value=row.value)
     if row.result == ItemResult.FAIL:
         return msg("%(code)s failed", code=code)
+    if row.item.decided_by == DecidedBy.PROMISE:
+        if row.result == ItemResult.REVIEW:
+            return msg("%(code)s: the promise is missed (%(value)s)", code=code, value=row.value)
+        return msg("%(code)s is open: no file shows %(value)s", code=code, value=row.value)
     if row.result == ItemResult.REVIEW:
         return msg("%(code)s waits for a person to look at it", code=code)
     if row.item.decided_by == DecidedBy.EVIDENCE:

@@ -19,7 +19,7 @@ from procurement.models.evidence import VerdictChoice
 from procurement.selectors.burn_in import burn_in_board
 from procurement.services import acceptance as service
 from procurement.states import GONE_ASSET, AssetStatus
-from procurement.views.burn_in import the_delivery
+from procurement.views.burn_in import promised_context, the_delivery
 from procurement.views.common import buttons, visible
 from procurement.waiting import next_people
 
@@ -83,6 +83,11 @@ def acceptance_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         ],
         "certificates": acceptance.certificates.select_related("file", "job"),
         "next": next_people(acceptance),
+        **promised_context(
+            request,
+            acceptance.delivery,
+            [pk for u in units if u.included for pk in (u.asset_id, u.asset.parent_id) if pk],
+        ),
         "steps": buttons(request.user, "acceptance", acceptance),
         "trail": trail(acceptance)[:40],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -25,6 +26,7 @@ from procurement.forms.uploads import EvidenceForm
 from procurement.models import Asset, BurnInRun, Delivery
 from procurement.models.assets import AssetKind
 from procurement.selectors.burn_in import burn_in_board, manual_items
+from procurement.selectors.promised import promised_against_measured, rule
 from procurement.services import burn_in
 from procurement.services.burn_in_bulk import step_runs
 from procurement.states import BurnInStatus
@@ -104,9 +106,21 @@ def _board(
             and (board.ready or row["step"].action != "complete-ready")
         ],
         "acceptances": delivery.acceptances.all(),
+        **promised_context(request, delivery),
         **(refused or {}),
     }
     return render(request, "procurement/burn_in.html", context, status=422 if refused else 200)
+
+
+def promised_context(
+    request: SignedInRequest, delivery: Delivery, assets: Iterable[int] | None = None
+) -> dict[str, Any]:
+    """What `_promised.html` shows: the amounts only to those who read the order's prices."""
+    return {
+        "promised": promised_against_measured(delivery, assets=assets),
+        "promised_rule": rule(),
+        "sees_money": policies.can_read_order_prices(request.user, delivery.order),
+    }
 
 
 def _chosen(request: SignedInRequest) -> list[int]:

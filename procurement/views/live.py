@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,6 +17,8 @@ from procurement import policies
 from procurement.selectors.live import live_board
 from procurement.services.live import issue_feed_token
 from procurement.views.burn_in import the_delivery
+
+CARDS_SHOWN = 64  # on one page: those to look at come first, and a page stays small with 1,024
 
 
 @require_safe
@@ -46,14 +49,17 @@ def feed_token(request: SignedInRequest, pk: int) -> HttpResponse:
 def _page(request: SignedInRequest, pk: int, token: str = "") -> HttpResponse:
     delivery = the_delivery(request, pk)
     board = live_board(delivery, timezone.now())
+    page = Paginator(board.rows, CARDS_SHOWN).get_page(request.GET.get("page"))
     context = {
         "delivery": delivery,
         "board": board,
+        "page": page,
         "tiles": [
             (_("Running"), board.count("running"), ""),
             (_("With problems"), board.count("problem"), "bad" if board.count("problem") else ""),
             (_("Silent"), board.count("silent"), "bad" if board.count("silent") else ""),
             (_("Hours complete"), board.count("sealed"), ""),
+            (_("Unlike the batch"), board.strange, "warn" if board.strange else ""),
             (_("Breaks"), board.restarts, "warn" if board.restarts else ""),
         ],
         "hours_left": board.remaining.total_seconds() / 3600 if board.remaining else None,

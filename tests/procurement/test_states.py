@@ -41,10 +41,12 @@ MAY: dict[str, dict[str, set[str]]] = {
               "send-letters": {PROCUREMENT}},
     "order": {"issue": {PROCUREMENT}, "agree-over": {APPROVER}, "acknowledge": {PROCUREMENT}, "close": {FINANCE},
               "cancel": {PROCUREMENT, APPROVER}, "draw-down": {OPERATIONS, FINANCE}, "substitute": {PROCUREMENT},
+              "set-checklist-item": {PROCUREMENT},
               "deliver-to": {PROCUREMENT}},
     "substitution": {"consent": {APPROVER}, "refuse": {APPROVER}},
     "amendment": {"approve": {APPROVER}, "reject": {APPROVER}},
-    "delivery": {"turn-away": {OPERATIONS}, "reverse": {OPERATIONS}, "start-burn-in": {OPERATIONS},
+    "delivery": {"note-measurement": {OPERATIONS},
+                 "turn-away": {OPERATIONS}, "reverse": {OPERATIONS}, "start-burn-in": {OPERATIONS},
                  "complete-ready": {OPERATIONS}, "propose-acceptance": {OPERATIONS}},
     "asset": {"install": {OPERATIONS}, "report-fault": {OPERATIONS}, "retire": {OPERATIONS}},
     "burn-in": {"decide-item": {OPERATIONS}, "waive-item": {APPROVER}, "interrupt": {OPERATIONS},
@@ -124,6 +126,8 @@ BODY = {
     "vendor_number": "V", "tracking": "T", "serial": "NEW", "outcome": "repaired", "deadline": "2099-01-01T00:00",
     "valid_until": "2099-01-01", "promised_on": "2099-01-01", "vendor_id": "1", "round": "1", "subject": "price",
     "from_value": "a", "to_value": "b", "conceded_by": "c", "agreed_on": "2026-01-01", "position": "1",
+    "kind": "accelerator", "weight": "review", "text": "T", "criterion": "C",
+    "evidence_id": "1", "benchmark": "hpl", "value": "1", "unit": "Gflop/s",
     "month": "2026-01-01", "quantity": "1", "part_number": "P", "description": "D",
 }  # fmt: skip
 

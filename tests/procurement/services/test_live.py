@@ -267,3 +267,50 @@ def test_a_thousand_samples_a_second(s):
     begin = time.perf_counter()
     assert push_samples(feed=opened, body=body)["taken"] == 4000
     assert time.perf_counter() - begin < 4
+
+
+def test_a_page_of_1024_cards_shows_those_to_look_at_and_takes_no_second(
+    s, client, django_assert_max_num_queries
+):
+    opened = feed(s)
+    first = BurnInRun.objects.select_related("asset").first()
+    now = timezone.now()
+    made = Asset.objects.bulk_create(
+        Asset(
+            kind="accelerator", serial=f"Z{n:04}", folded_serial=f"Z{n:04}", model="H100", status="installed",
+            accelerator_slug=first.asset.accelerator_slug, receipt_line=first.asset.receipt_line,
+            request=first.asset.request, received_on=first.asset.received_on,
+        )
+        for n in range(1016)
+    )  # fmt: skip
+    runs = BurnInRun.objects.bulk_create(
+        BurnInRun(
+            asset=asset, delivery=opened.delivery, template=first.template, operator=s.engineer,
+            required_seconds=72 * 3600, clock_from=now - timedelta(hours=5),
+        )
+        for asset in made
+    )  # fmt: skip
+    LiveCard.objects.bulk_create(
+        LiveCard(
+            run=run, since=now - timedelta(hours=4), last_at=now, samples=480,
+            figures={"temp_c": 90 if n == 700 else 60 + n % 5, "power_w": 690, "sm_mhz": 1755, "util_pct": 99},
+            worst={"max_temp_c": 65, **({"problems": {"ecc_uncorrected": 2}} if n == 900 else {})},
+        )
+        for n, run in enumerate(runs)
+    )  # fmt: skip
+    client.force_login(s.engineer)
+    url = reverse("delivery-live", args=[opened.delivery_id])
+    client.get(url)
+    with django_assert_max_num_queries(16):
+        begin = time.perf_counter()
+        page = client.get(url).text
+        spent = time.perf_counter() - begin
+    assert spent < 1.5  # 0.2 s on a quiet core
+    places = [page.index(f">{serial}<") for serial in ("Z0900", "Z0700", b.SERIALS[0], "Z0000")]
+    assert places == sorted(
+        places
+    )  # a problem, then one unlike the batch, then the silent start, then the rest
+    assert page.count('<th scope="row"') == 64
+    assert ">Z1015<" not in page
+    assert ">Z1015<" in client.get(f"{url}?page=16").text
+    assert len(page) < 150_000

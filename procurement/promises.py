@@ -1,0 +1,245 @@
+"""Throughput that a vendor promises, what benchmarks measured of it, and what the difference is worth. Pure.
+
+The rule of the money: the price of one card (the item's price without tax over its cards) times the shortfall, a
+shortfall being 1 - measured / promised and never below 0. A server is as many cards as it holds. The tolerance says
+whether a promise counts as kept; the shortfall itself is told in full.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from enum import StrEnum
+from typing import Any
+
+from core.errors import InputError
+from core.messages import Message, msg
+
+TOLERANCE = Decimal("0.03")  # of a named benchmark, where the contract says nothing else [1]
+MOST = 20  # promises on one line
+
+
+class Per(StrEnum):
+    """What one promised figure is of."""
+
+    CARD = "card"
+    SERVER = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark by name: the units it is told in, and whether a server's figure is the sum of its cards'."""
+
+    slug: str
+    label: str  # as people call it; a name, not translated
+    units: tuple[
+        str, ...
+    ]  # the first is the one that readers of evidence use; empty: the vendor's own
+    adds_up: bool
+    words: tuple[str, ...]  # how a vendor may call it, folded
+
+
+# FLOP/s in units of 1 Gflop/s. Other units are compared with themselves only.
+FLOPS = {"Gflop/s": Decimal(1), "Tflop/s": Decimal(1000), "Pflop/s": Decimal(10) ** 6}
+BENCHMARKS: dict[str, Benchmark] = {
+    row.slug: row
+    for row in (
+        Benchmark("hpl", "HPL", tuple(FLOPS), True, ("hpl", "linpack")),
+        Benchmark("gpu_burn", "gpu-burn", tuple(FLOPS), True, ("gpuburn",)),
+        Benchmark("nccl_busbw", "NCCL all-reduce", ("GB/s",), False,
+                  ("nccl", "ncclbusbw", "ncclallreduce", "allreduce", "busbw", "rccl")),
+        Benchmark("host_to_device", "Host to device", ("GB/s",), False, ("hosttodevice", "h2d")),
+        Benchmark("device_to_device", "Device to device", ("GB/s",), False, ("devicetodevice", "d2d")),
+        Benchmark("mlperf", "MLPerf", ("samples/s", "tokens/s"), True, ("mlperf",)),
+        Benchmark("other", "", (), True, ()),
+    )
+}  # fmt: skip
+_WRITTEN = re.compile(
+    r"(?P<name>[^:：]+)[:：]\s*(?P<value>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>\S+?)\s*(?:per\s+|/\s*|每\s*)"
+    r"(?P<per>card|server|卡|台|服务器)(?P<rest>(?:\s*[,，]\s*[^,，]+)*)\s*",
+    re.IGNORECASE,
+)
+_TOLERANCE = re.compile(r"(?:tolerance|容差)\s*[:：]?\s*(\d+(?:\.\d+)?)\s*%", re.IGNORECASE)
+_INFORMATION = frozenset({"for information", "仅供参考"})
+
+
+def benchmark_of(name: str) -> str:
+    """Slug of the benchmark that a vendor calls `name`: "HPL", "MLPerf llama2-70b offline". "other" when unknown."""
+    folded = re.sub(r"[\W_]+", "", name.lower())
+    if folded in BENCHMARKS:
+        return folded
+    for row in BENCHMARKS.values():
+        if folded in row.words:
+            return row.slug
+    return "mlperf" if folded.startswith("mlperf") else "other"
+
+
+def unit_of(unit: str) -> str:
+    """`unit` as it is kept: TFLOPS, TFLOP/s and Tflop/s are one."""
+    folded = re.sub(r"[\s./]+", "", unit.lower())
+    for known in (*FLOPS, "GB/s", "samples/s", "tokens/s"):
+        if folded in (re.sub(r"/", "", known.lower()), known.lower().replace("/s", "s")):
+            return known
+    return unit.strip()
+
+
+def read_promises(text: str) -> list[dict[str, Any]]:
+    """Promises as a vendor types them, one a line or between semicolons, as a service takes them.
+
+    "HPL: 330000 Gflop/s per server; gpu-burn: 45000 Gflop/s per card, tolerance 2 %, for information". Raises
+    InputError naming the part that cannot be read.
+    """
+    found = []
+    for part in re.split(r"[;；\n]", text):
+        if not part.strip():
+            continue
+        match = _WRITTEN.fullmatch(part.strip())
+        if match is None:
+            raise _unreadable(part)
+        name = " ".join(match["name"].split())
+        row: dict[str, Any] = {
+            "benchmark": benchmark_of(name), "name": name, "value": match["value"].replace(",", ""),
+            "unit": unit_of(match["unit"]), "blocking": True,
+            "per": Per.CARD if match["per"].lower() in ("card", "卡") else Per.SERVER,
+        }  # fmt: skip
+        for extra in re.split(r"[,，]", match["rest"]):
+            word = extra.strip()
+            if not word:
+                continue
+            if tolerance := _TOLERANCE.fullmatch(word):
+                row["tolerance_rate"] = str(Decimal(tolerance[1]) / 100)
+            elif word.lower() in _INFORMATION:
+                row["blocking"] = False
+            else:
+                raise _unreadable(part)
+        found.append(row)
+    return found
+
+
+def _unreadable(part: str) -> InputError:
+    return InputError(
+        "promises",
+        msg("“%(value)s” is not “benchmark: value unit per card” or “… per server”", value=part.strip()),
+        value=part.strip(),
+    )  # fmt: skip
+
+
+def written(rows: Iterable[Any]) -> str:
+    """Promises as :func:`read_promises` reads them, one a line."""
+    lines = []
+    for row in rows:
+        text = f"{row.name or BENCHMARKS[row.benchmark].label}: {row.value.normalize():f} {row.unit} per {row.per}"
+        if row.tolerance_rate != TOLERANCE:
+            text += f", tolerance {(row.tolerance_rate * 100).normalize():f} %"
+        lines.append(text if row.blocking else f"{text}, for information")
+    return "\n".join(lines)
+
+
+def checked_promises(line: int, given: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Promises of line `line` as columns. Raises InputError naming line, field, value and limit."""
+    rows = list(given)
+    if len(rows) > MOST:
+        raise InputError(
+            "promises", msg("Line %(line)s promises %(value)s figures; at most %(limit)s", line=line,
+                            value=len(rows), limit=MOST),
+            value=len(rows), limit=MOST,
+        )  # fmt: skip
+    found: list[dict[str, Any]] = []
+    seen: set[tuple[str, str, str]] = set()
+    for row in rows:
+        slug = str(row.get("benchmark") or "other")
+        if slug not in BENCHMARKS:
+            raise _refused(line, "benchmark", slug, ", ".join(BENCHMARKS))
+        known = BENCHMARKS[slug]
+        name = " ".join(str(row.get("name") or "").split())[:120]
+        if not name and slug in ("other", "mlperf"):
+            raise InputError(
+                "name", msg("Line %(line)s: say which benchmark is promised (model, precision, batch)", line=line)
+            )  # fmt: skip
+        unit = unit_of(str(row.get("unit") or (known.units[0] if known.units else "")))[:24]
+        if not unit or (known.units and unit not in known.units):
+            raise _refused(line, "unit", unit, ", ".join(known.units))
+        per = str(row.get("per") or "")
+        if per not in list(Per):
+            raise _refused(line, "per", per, ", ".join(Per))
+        value = _number(line, "value", row.get("value"), digits=6)
+        if value <= 0:
+            raise _refused(line, "value", str(value), "> 0")
+        rate = row.get("tolerance_rate")
+        tolerance = (
+            TOLERANCE if rate in (None, "") else _number(line, "tolerance_rate", rate, digits=5)
+        )
+        if not 0 <= tolerance <= Decimal("0.5"):
+            raise _refused(line, "tolerance_rate", str(tolerance), "0–0.5")
+        key = (slug, name.lower() if slug in ("other", "mlperf") else "", per)
+        if key in seen:
+            raise InputError(
+                "benchmark", msg("Line %(line)s promises %(value)s twice", line=line, value=name or known.label),
+                value=name or slug,
+            )  # fmt: skip
+        seen.add(key)
+        found.append(
+            {"benchmark": slug, "name": name, "value": value, "unit": unit, "per": per,
+             "tolerance_rate": tolerance, "blocking": bool(row.get("blocking", True))}
+        )  # fmt: skip
+    return found
+
+
+def _refused(line: int, field: str, value: str, limit: str) -> InputError:
+    return InputError(
+        field, msg("Line %(line)s: %(field)s is %(value)s; allowed: %(limit)s", line=line, field=field, value=value,
+                   limit=limit),
+        value=value, limit=limit,
+    )  # fmt: skip
+
+
+def _number(line: int, field: str, value: Any, *, digits: int) -> Decimal:
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        raise _refused(line, field, str(value), "1, 1.5") from None
+    if not number.is_finite() or not -(10**12) < number < 10**12:
+        raise _refused(line, field, str(value), "< 1e12")
+    return number.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
+
+
+def in_unit(value: Decimal, unit: str, wanted: str) -> Decimal | None:
+    """`value` in the unit `wanted`; None when the two cannot be compared."""
+    if unit == wanted:
+        return value
+    if unit in FLOPS and wanted in FLOPS:
+        return value * FLOPS[unit] / FLOPS[wanted]
+    return None
+
+
+def shortfall(promised: Decimal, measured: Decimal) -> Decimal:
+    """Share of the promise that is missing: 0 when it is kept or more, 1 when nothing was measured of it. [1]"""
+    if promised <= 0 or measured < 0:
+        raise ValueError("a promise is above 0 and a measured figure not below it")
+    return max(Decimal(0), 1 - measured / promised)
+
+
+def is_kept(share: Decimal, tolerance: Decimal) -> bool:
+    """Whether a shortfall of `share` is within the tolerance."""
+    return share <= tolerance
+
+
+def worth(price_of_card: Decimal, cards: int, share: Decimal) -> Decimal:
+    """What `share` of `cards` cards is worth, unrounded, in the currency of the price."""
+    return price_of_card * cards * share
+
+
+def told(promised: Decimal, measured: Decimal, unit: str) -> Message:
+    """Both figures and their difference: "301000 of 330000 Gflop/s, 8.8 % less"."""
+    percent = shortfall(promised, measured) * 100
+    return msg(
+        "%(measured)s of %(promised)s %(unit)s, %(percent)s %% less",
+        measured=_plain(measured), promised=_plain(promised), unit=unit, percent=f"{percent:.1f}",
+    )  # fmt: skip
+
+
+def _plain(value: Decimal) -> str:
+    """Four significant digits, whole from 1,000 on."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"

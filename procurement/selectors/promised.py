@@ -1,0 +1,337 @@
+"""Promised against measured: each promised figure beside what files show of it, unit by unit, and the money."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+from core.messages import Message, msg
+from core.money import Money, round_amount
+from procurement.models import Asset, Delivery, Measurement, OrderLine, PerformancePromise
+from procurement.models.assets import AssetKind
+from procurement.promises import BENCHMARKS, Per, in_unit, is_kept, shortfall, told, worth
+from procurement.states import GONE_ASSET
+
+
+@dataclass(frozen=True, slots=True)
+class UnitShortfall:
+    """One unit against one promise. `measured` None: no sound file shows it, which is not zero and no pass."""
+
+    asset: Asset
+    cards: int  # that the unit stands for
+    promised: Decimal  # of this unit, in the promise's unit
+    unit: str
+    measured: Decimal | None
+    source: Measurement | None  # one of the figures it rests on
+    earlier: int  # figures that a later one followed
+    share: Decimal | None  # missing share of the promise [1]
+    money: Money | None
+    kept: bool | None
+
+    @property
+    def words(self) -> Message | None:
+        if self.measured is None or self.source is None:
+            return None
+        return told(self.promised, self.measured, self.unit)
+
+
+@dataclass(frozen=True)
+class PromiseResult:
+    """One promise of the order beside all units of the delivery that it is about."""
+
+    promise: PerformancePromise
+    line: OrderLine
+    units: tuple[UnitShortfall, ...]
+
+    @cached_property
+    def measured(self) -> tuple[UnitShortfall, ...]:
+        return tuple(unit for unit in self.units if unit.measured is not None)
+
+    @property
+    def missing(self) -> int:
+        """Units without a figure."""
+        return len(self.units) - len(self.measured)
+
+    @cached_property
+    def short(self) -> tuple[UnitShortfall, ...]:
+        """Units beyond the tolerance, the worst first."""
+        found = [unit for unit in self.measured if not unit.kept]
+        return tuple(sorted(found, key=lambda unit: (-(unit.share or 0), unit.asset.serial)))
+
+    @property
+    def worst(self) -> UnitShortfall | None:
+        return max(self.measured, key=lambda unit: unit.share or 0, default=None)
+
+    @property
+    def median_measured(self) -> Decimal | None:
+        figures = [unit.measured for unit in self.measured if unit.measured is not None]
+        return median(figures) if figures else None
+
+    @property
+    def share(self) -> Decimal | None:
+        """Missing share over all measured units. [1]"""
+        promised = sum((unit.promised for unit in self.measured), Decimal(0))
+        if not promised:
+            return None
+        missing = sum((unit.promised * (unit.share or 0) for unit in self.measured), Decimal(0))
+        return missing / promised
+
+    @property
+    def money(self) -> Money | None:
+        """What the shortfall of the measured units is worth, rounded once. None: nothing is measured."""
+        if not self.measured:
+            return None
+        return sum_money(self.line.order.currency, (unit.money for unit in self.measured))
+
+    @property
+    def state(self) -> str:
+        """missed, open (units without a figure) or kept."""
+        return "missed" if self.short else "open" if self.missing else "kept"
+
+
+def sum_money(currency: str, amounts: Iterable[Money | None]) -> Money:
+    """The sum, rounded to the currency's minor unit."""
+    total = sum((amount.amount for amount in amounts if amount is not None), Decimal(0))
+    return Money(round_amount(total, currency), currency)
+
+
+def promised_against_measured(
+    delivery: Delivery, *, assets: Iterable[int] | None = None
+) -> list[PromiseResult]:
+    """Every promise on the ordered lines that came with `delivery`, in a number of queries that does not grow.
+
+    `assets` (ids) narrows the units, to those of one acceptance for instance; None: all that are not gone.
+    """
+    promises = list(
+        PerformancePromise.objects.filter(line__order_lines__receipts__delivery=delivery)
+        .order_by("line__position", "pk")
+        .distinct()
+    )
+    if not promises:
+        return []
+    lines: dict[int, list[OrderLine]] = defaultdict(list)
+    for line in OrderLine.objects.filter(receipts__delivery=delivery).select_related("order"):
+        lines[line.quote_line_id].append(line)
+    there = Asset.objects.filter(receipt_line__delivery=delivery)
+    there = (
+        there.exclude(status__in=GONE_ASSET) if assets is None else there.filter(pk__in=set(assets))
+    )
+    units = list(there.select_related("parent", "receipt_line").order_by("serial"))
+    figures: dict[tuple[int, str], list[Measurement]] = defaultdict(list)
+    for row in (
+        Measurement.objects.filter(delivery=delivery)
+        .select_related("evidence__file")
+        .defer("evidence__result")
+        .order_by("measured_at", "pk")
+    ):
+        figures[row.asset_id, row.benchmark].append(row)
+    by_line: dict[int, list[Asset]] = defaultdict(list)
+    for asset in units:
+        if asset.receipt_line is not None:
+            by_line[asset.receipt_line.order_line_id].append(asset)
+    names: dict[tuple[int, str, str], int] = defaultdict(int)
+    for promise in promises:
+        names[promise.line_id, promise.benchmark, promise.unit] += 1
+    return [
+        PromiseResult(
+            promise,
+            line,
+            tuple(
+                _units(
+                    promise,
+                    line,
+                    by_line[line.pk],
+                    figures,
+                    alone=names[promise.line_id, promise.benchmark, promise.unit] == 1,
+                )
+            ),
+        )
+        for promise in promises
+        for line in lines[promise.line_id]
+    ]
+
+
+Figures = Mapping[tuple[int, str], Sequence[Measurement]]
+
+
+def _units(
+    promise: PerformancePromise,
+    line: OrderLine,
+    assets: Sequence[Asset],
+    figures: Figures,
+    *,
+    alone: bool,
+) -> Iterable[UnitShortfall]:
+    """The units a promise is about: servers for one per server where they are known, else cards."""
+    cards = [asset for asset in assets if asset.kind == AssetKind.ACCELERATOR]
+    in_node: dict[int, list[Asset]] = defaultdict(list)
+    for card in cards:
+        if card.parent_id is not None:
+            in_node[card.parent_id].append(card)
+    known = BENCHMARKS[promise.benchmark]
+    per_item = max(line.accelerators_per_item, 1)
+    for asset in assets:
+        inside = in_node.get(asset.pk, [])
+        if promise.per == Per.SERVER and asset.kind == AssetKind.NODE and inside:
+            row, earlier = _own(promise, asset, figures, alone)
+            value = _value(promise, row)
+            if row is None:
+                value, row = _of_cards(promise, inside, figures, alone, adds_up=known.adds_up)
+            yield _unit(promise, line, asset, len(inside), promise.value, value, row, earlier)
+        elif asset.kind == AssetKind.ACCELERATOR and (
+            promise.per == Per.CARD or asset.parent_id is None
+        ):
+            row, earlier = _own(promise, asset, figures, alone)
+            value = _value(promise, row)
+            if row is None and asset.parent_id is not None and asset.parent is not None:
+                row, earlier = _own(promise, asset.parent, figures, alone)
+                value = _value(promise, row)
+                if value is not None and known.adds_up:
+                    value = value / len(in_node[asset.parent_id])
+            wanted = promise.value
+            if promise.per == Per.SERVER and known.adds_up:
+                wanted = wanted / per_item
+            yield _unit(promise, line, asset, 1, wanted, value, row, earlier)
+
+
+def _value(promise: PerformancePromise, row: Measurement | None) -> Decimal | None:
+    return None if row is None else in_unit(row.value, row.unit, promise.unit)
+
+
+def _own(
+    promise: PerformancePromise, asset: Asset, figures: Figures, alone: bool
+) -> tuple[Measurement | None, int]:
+    """The newest figure of the unit that is of this promise, and how many it followed."""
+    found = [
+        row for row in figures.get((asset.pk, promise.benchmark), ()) if _is_of(promise, row, alone)
+    ]
+    return (found[-1], len(found) - 1) if found else (None, 0)
+
+
+def _is_of(promise: PerformancePromise, row: Measurement, alone: bool) -> bool:
+    """Whether a figure is of this promise: by its name where the benchmark has many forms, and by a unit that compares.
+
+    A file that does not name its benchmark counts where only one promise can be meant.
+    """
+    if in_unit(row.value, row.unit, promise.unit) is None:
+        return False
+    if promise.benchmark not in ("mlperf", "other"):
+        return True
+    if row.name:
+        return row.name.casefold() == promise.name.casefold()
+    return alone and promise.benchmark == "mlperf"
+
+
+def _of_cards(
+    promise: PerformancePromise,
+    cards: Sequence[Asset],
+    figures: Figures,
+    alone: bool,
+    *,
+    adds_up: bool,
+) -> tuple[Decimal | None, Measurement | None]:
+    """A server's figure from all of its cards: their sum, or the lowest of a path's speed; None when one is missing."""
+    rows = [_own(promise, card, figures, alone)[0] for card in cards]
+    values = [in_unit(row.value, row.unit, promise.unit) for row in rows if row is not None]
+    exact = [value for value in values if value is not None]
+    if len(exact) < len(cards):
+        return None, None
+    return (sum(exact, Decimal(0)) if adds_up else min(exact)), rows[0]
+
+
+def _unit(
+    promise: PerformancePromise,
+    line: OrderLine,
+    asset: Asset,
+    cards: int,
+    wanted: Decimal,
+    value: Decimal | None,
+    source: Measurement | None,
+    earlier: int,
+) -> UnitShortfall:
+    if value is None:
+        return UnitShortfall(
+            asset, cards, wanted, promise.unit, None, None, earlier, None, None, None
+        )
+    share = shortfall(wanted, value)
+    price = line.unit_price / max(line.accelerators_per_item, 1)
+    amount = Money(worth(price, cards, share), line.order.currency)
+    kept = is_kept(share, promise.tolerance_rate)
+    return UnitShortfall(
+        asset, cards, wanted, promise.unit, value, source, earlier, share, amount, kept
+    )
+
+
+def deciding(
+    results: Iterable[PromiseResult], asset: Asset
+) -> list[tuple[PromiseResult, UnitShortfall]]:
+    """What decides acceptance of `asset`: deciding promises about it, or about the server that it is in."""
+    return [
+        (result, unit)
+        for result in results
+        if result.promise.blocking
+        for unit in result.units
+        if unit.asset.pk in (asset.pk, asset.parent_id)
+    ]
+
+
+def rule() -> Message:
+    """How the money is computed, for whoever reads the amount."""
+    return msg(
+        "Price of one card (price of the item without tax ÷ its cards) × shortfall; shortfall = 1 − measured ÷ "
+        "promised, at least 0; a server counts as its cards. Units without a figure are not counted."
+    )
+
+
+def result_json(result: PromiseResult, *, with_money: bool) -> dict[str, Any]:
+    """One promise as the API tells it."""
+
+    def plain(value: Decimal | None) -> str | None:
+        return None if value is None else f"{value.normalize():f}"
+
+    def amount(money: Money | None) -> dict[str, str] | None:
+        if not with_money or money is None:
+            return None
+        return {
+            "amount": str(round_amount(money.amount, money.currency)),
+            "currency": money.currency,
+        }
+
+    return {
+        "line": result.line.position,
+        "benchmark": result.promise.benchmark,
+        "name": result.promise.label,
+        "promised": plain(result.promise.value),
+        "unit": result.promise.unit,
+        "per": result.promise.per,
+        "tolerance_rate": plain(result.promise.tolerance_rate),
+        "blocking": result.promise.blocking,
+        "state": result.state,
+        "units_measured": len(result.measured),
+        "units_missing": result.missing,
+        "units_short": len(result.short),
+        "shortfall_rate": None if result.share is None else f"{result.share:.5f}",
+        "shortfall_money": amount(result.money),
+        "units": [
+            {
+                "serial": unit.asset.serial,
+                "kind": unit.asset.kind,
+                "cards": unit.cards,
+                "promised": plain(unit.promised),
+                "measured": plain(unit.measured),
+                "shortfall_rate": None if unit.share is None else f"{unit.share:.5f}",
+                "shortfall_money": amount(unit.money),
+                "kept": unit.kept,
+                "evidence": None if unit.source is None else unit.source.evidence_id,
+                "typed_by_a_person": unit.source is not None
+                and unit.source.recorded_by_id is not None,
+                "earlier_figures": unit.earlier,
+            }
+            for unit in result.units
+        ],
+    }
