@@ -292,6 +292,8 @@ class BreakSerializer(serializers.ModelSerializer[PriceBreak]):
 
 
 class PromiseSerializer(serializers.ModelSerializer[PerformancePromise]):
+    benchmark = serializers.ChoiceField(choices=list(BENCHMARKS))  # one set of names for all
+
     class Meta:
         model = PerformancePromise
         fields = ["benchmark", "name", "value", "unit", "per", "tolerance_rate", "blocking"]
