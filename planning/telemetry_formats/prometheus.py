@@ -92,7 +92,10 @@ def _sample(text: str, line: int) -> Sample | None:
         return None
     if len(found) != 1:
         return None
-    value = float(found[0].value)
+    try:
+        value = float(found[0].value)
+    except OverflowError:  # a whole number of hundreds of digits is kept as one
+        return None
     blank = math.isfinite(value) and is_blank(value)
     usable = math.isfinite(value) and not blank
     return Sample(found[0].name, found[0].labels, value if usable else None, blank, line)

@@ -63,6 +63,7 @@ def test_the_script_reports_what_it_ran():
             "30_rvs_gst_iet_pebb_mi300x.txt",
             202612010028948,
         ),  # cut off within the first word of a line
+        ("20_dcgm_exporter_metrics.prom", 202612010097008),  # a whole number of 500 digits
     ],
 )
 def test_what_fuzzing_found_stays_mended(seed):
