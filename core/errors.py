@@ -124,3 +124,24 @@ def require_at_least(field: str, value: float, limit: float, *, unit: str = "") 
             value=value,
             limit=limit,
         )
+
+
+def out_of_range(
+    field: str, value: float, low: float, high: float, *, shown: str | float | None = None
+) -> InputError:
+    """The error of a `value` outside [low, high]; `shown`: as it is written where it is too long to be said."""
+    said = value if shown is None else shown
+    text = msg(
+        "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
+        field=field,
+        value=said,
+        low=low,
+        high=high,
+    )
+    return InputError(field, text, value=said, limit=low if not value >= low else high)
+
+
+def require_between(field: str, value: float, low: float, high: float) -> None:
+    """Raise :class:`InputError` unless `value` is a number within [low, high]."""
+    if not low <= value <= high:  # also refuses NaN
+        raise out_of_range(field, value, low, high)

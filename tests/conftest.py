@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 from django.utils import translation
+from hypothesis import HealthCheck, settings
+
+# No test holds a clock: a crowded machine finds no fault. Speed is measured by script/bench.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from core.errors import InputError
+from core.errors import InputError, out_of_range, require_between
 from core.messages import Message, msg
 from planning.estimators.types import (
     Architecture,
@@ -271,7 +271,7 @@ def validate(architecture: Architecture) -> Architecture:
         if value > limit:
             raise _above(field, value, limit)
     for field in _COUNTS:
-        _within(field, getattr(a, field) or 0, 0, MOST)
+        require_between(field, getattr(a, field) or 0, 0, MOST)
     _within_layers(a)
     if a.moe is not None:
         _validate_experts(a, a.moe)
@@ -283,24 +283,24 @@ def validate(architecture: Architecture) -> Architecture:
             _positive(field, getattr(a, field))
     if a.windowed is not None:
         for name in ("heads", "kv_heads", "head_dim"):
-            _within(f"windowed.{name}", getattr(a.windowed, name), 1, LARGEST[name])
-        _within("windowed.value_dim", a.windowed.value_dim, 0, LARGEST["head_dim"])
+            require_between(f"windowed.{name}", getattr(a.windowed, name), 1, LARGEST[name])
+        require_between("windowed.value_dim", a.windowed.value_dim, 0, LARGEST["head_dim"])
         _heads_divide("windowed.", a.windowed)
     for field, published in {
         "params_total": a.params_total,
         "params_active": a.params_active,
     }.items():
         if published is not None and not 0 < published <= MOST_PARAMETERS:
-            raise _outside(field, published, 0, MOST_PARAMETERS)
+            raise out_of_range(field, published, 0, MOST_PARAMETERS)
     if a.mla is not None:
         for field in LatentAttention.__dataclass_fields__:
             least = 1 if field in ("kv_latent", "nope_dim", "v_dim") else 0
-            _within(f"mla.{field}", getattr(a.mla, field), least, MOST)
+            require_between(f"mla.{field}", getattr(a.mla, field), least, MOST)
     if a.state_space is not None:
         for field in ("params", "state_elements"):
             amount = getattr(a.state_space, field)
             if not 0 <= amount <= MOST_PARAMETERS:
-                raise _outside(f"state_space.{field}", amount, 0, MOST_PARAMETERS)
+                raise out_of_range(f"state_space.{field}", amount, 0, MOST_PARAMETERS)
     count = count_parameters(a).total
     if count > MOST_PARAMETERS:
         text = msg(
@@ -331,9 +331,9 @@ def _within_layers(a: Architecture) -> None:
     for field in ("linear_layers", "sliding_layers", "attention_layers", "mlp_layers"):
         count = getattr(a, field)
         if count is not None:
-            _within(field, count, 0, a.layers)
-    _within("kv_shared_layers", a.kv_shared_layers, 0, attention_layers(a))
-    _within("kv_shared_windowed", a.kv_shared_windowed, 0, a.kv_shared_layers)
+            require_between(field, count, 0, a.layers)
+    require_between("kv_shared_layers", a.kv_shared_layers, 0, attention_layers(a))
+    require_between("kv_shared_windowed", a.kv_shared_windowed, 0, a.kv_shared_layers)
 
 
 def dense_mlp_layers(architecture: Architecture) -> int:
@@ -343,12 +343,12 @@ def dense_mlp_layers(architecture: Architecture) -> int:
 
 def _validate_experts(architecture: Architecture, moe: MixtureOfExperts) -> None:
     for field in ("experts", "expert_ffn", "every"):
-        _within(f"moe.{field}", getattr(moe, field), 1, MOST)
+        require_between(f"moe.{field}", getattr(moe, field), 1, MOST)
     for field in ("shared_ffn", "latent"):
-        _within(f"moe.{field}", getattr(moe, field), 0, MOST)
-    _within("moe.top_k", moe.top_k, 1, moe.experts)
-    _within("moe.dense_layers", moe.dense_layers, 0, mlp_layers(architecture))
-    _within("moe.shared_experts", moe.shared_experts, 0, 1_000)
+        require_between(f"moe.{field}", getattr(moe, field), 0, MOST)
+    require_between("moe.top_k", moe.top_k, 1, moe.experts)
+    require_between("moe.dense_layers", moe.dense_layers, 0, mlp_layers(architecture))
+    require_between("moe.shared_experts", moe.shared_experts, 0, 1_000)
 
 
 def _positive(field: str, value: int) -> None:
@@ -387,22 +387,6 @@ def _below(field: str, value: float, limit: float) -> InputError:
         limit=limit,
     )
     return InputError(field, text, value=value, limit=limit)
-
-
-def _within(field: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise _outside(field, value, low, high)
-
-
-def _outside(field: str, value: float, low: float, high: float) -> InputError:
-    text = msg(
-        "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
-        field=field,
-        value=value,
-        low=low,
-        high=high,
-    )
-    return InputError(field, text, value=value, limit=low if not value >= low else high)
 
 
 # A typical decoder of today (Llama 3, Qwen 3): gated, 128-wide heads, 8 key/value heads, ffn 3.5 x hidden.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InputError
+from core.errors import InputError, out_of_range
 from core.messages import Message, msg, shown
 
 Config = Mapping[str, Any]
@@ -127,14 +127,7 @@ class Fields:
             )
             raise InputError(key, text, value=shown(value), limit="whole number")
         if not least <= value <= MOST:
-            text = msg(
-                "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
-                field=key,
-                value=shown(value),
-                low=least,
-                high=MOST,
-            )
-            raise InputError(key, text, value=shown(value), limit=least if value < least else MOST)
+            raise out_of_range(key, value, least, MOST, shown=shown(value))
         return int(value)
 
     def required(self, *keys: str) -> int:

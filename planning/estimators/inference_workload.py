@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
-from core.errors import InputError, require_at_least
+from core.errors import InputError, require_at_least, require_between
 from core.messages import Message, msg, plural
 from planning.estimators.architecture import validate
 from planning.estimators.precision import (
@@ -120,10 +119,10 @@ def checked(
     """
     validate(architecture)
     w = workload
-    _between("input_tokens", w.input_tokens, 1.0, MOST_TOKENS)
-    _between("output_tokens", w.output_tokens, 1.0, MOST_TOKENS)
+    require_between("input_tokens", w.input_tokens, 1.0, MOST_TOKENS)
+    require_between("output_tokens", w.output_tokens, 1.0, MOST_TOKENS)
     if w.output_tokens_p99 is not None:
-        _between("output_tokens_p99", w.output_tokens_p99, w.output_tokens, MOST_TOKENS)
+        require_between("output_tokens_p99", w.output_tokens_p99, w.output_tokens, MOST_TOKENS)
     limit = architecture.max_context
     if limit is not None and w.input_tokens + w.output_tokens > limit:
         total = w.input_tokens + w.output_tokens
@@ -135,7 +134,9 @@ def checked(
         )
         raise InputError("input_tokens", text, value=total, limit=limit)
     if limit is not None and w.output_tokens_p99 is not None:
-        _between("output_tokens_p99", w.output_tokens_p99, w.output_tokens, limit - w.input_tokens)
+        require_between(
+            "output_tokens_p99", w.output_tokens_p99, w.output_tokens, limit - w.input_tokens
+        )
     weight_format(w.weights_dtype)
     kv_bytes(w.cache_dtype)
     check_engine(w.engine)
@@ -149,16 +150,16 @@ def checked(
         raise InputError("batching", text, value=w.batching, limit=BATCHING)
     for name, value in {"concurrency": w.concurrency, "request_rate": w.request_rate}.items():
         if value is not None:
-            _between(name, value, 1.0 if name == "concurrency" else 1e-6, 1e9)
+            require_between(name, value, 1.0 if name == "concurrency" else 1e-6, 1e9)
     for name in ("ttft_slo", "tpot_slo", "latency_slo"):
         value = getattr(w, name)
         if value is not None:
-            _between(name, value, 1e-4, 1e6)
-    _between("peak_factor", w.peak_factor, 1.0, 100.0)
-    _between("percentile", w.percentile, 0.5, 0.9999)
-    _between("headroom", w.headroom, 0.0, 10.0)
-    _between("arrival_variation", w.arrival_variation, 0.0, 20.0)
-    _between("service_variation", w.service_variation, 0.0, 20.0)
+            require_between(name, value, 1e-4, 1e6)
+    require_between("peak_factor", w.peak_factor, 1.0, 100.0)
+    require_between("percentile", w.percentile, 0.5, 0.9999)
+    require_between("headroom", w.headroom, 0.0, 10.0)
+    require_between("arrival_variation", w.arrival_variation, 0.0, 20.0)
+    require_between("service_variation", w.service_variation, 0.0, 20.0)
     for name, size in {
         "visible_bytes": accelerator.visible_bytes,
         "hbm_bandwidth": accelerator.hbm_bandwidth,
@@ -181,15 +182,15 @@ def check_layout(layout: InferenceLayout, architecture: Architecture) -> Inferen
         "expert_parallel": layout.expert_parallel,
     }
     for name, value in parts.items():
-        _between(name, value, 1, 1024)
+        require_between(name, value, 1, 1024)
     if architecture.heads % layout.tensor_parallel:
         raise _indivisible("tensor_parallel", layout.tensor_parallel, "heads", architecture.heads)
     if layout.pipeline_parallel > architecture.layers:
-        _between("pipeline_parallel", layout.pipeline_parallel, 1, architecture.layers)
+        require_between("pipeline_parallel", layout.pipeline_parallel, 1, architecture.layers)
     ranks = layout.tensor_parallel * layout.attention_data_parallel
     if layout.expert_parallel > 1:
         experts = architecture.moe.experts if architecture.moe is not None else 1
-        _between("expert_parallel", layout.expert_parallel, 1, min(ranks, experts))
+        require_between("expert_parallel", layout.expert_parallel, 1, min(ranks, experts))
         if ranks % layout.expert_parallel:
             raise _indivisible("expert_parallel", layout.expert_parallel, "ranks", ranks)
     if layout.attention_data_parallel > 1 and architecture.moe is None:
@@ -255,18 +256,6 @@ def default_layouts(architecture: Architecture) -> tuple[InferenceLayout, ...]:
     return tuple(
         sorted(out, key=lambda layout: (layout.accelerators, layout.attention_data_parallel == 1))
     )
-
-
-def _between(field: str, value: float, low: float, high: float) -> None:
-    if not (math.isfinite(value) and low <= value <= high):
-        text = msg(
-            "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
-            field=field,
-            value=value,
-            low=low,
-            high=high,
-        )
-        raise InputError(field, text, value=value, limit=low if not value >= low else high)
 
 
 def _indivisible(field: str, value: int, what: str, whole: int) -> InputError:

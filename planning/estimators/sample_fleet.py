@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.errors import InputError, require_at_least
+from core.errors import require_at_least, require_between
 from core.messages import msg
 from planning.estimators.fleet import LARGEST_FLEET, PERCENTILES, replicas_for_wait
 from planning.estimators.inference_constants import Constants
@@ -75,15 +75,7 @@ def check_service(service: SampleService) -> SampleService:
     require_at_least("headroom", service.headroom, 0.0)
     if service.latency_slo is not None:
         require_at_least("latency_slo", service.latency_slo, 1e-6)
-    if not 0.5 <= service.percentile <= 0.999:
-        text = msg(
-            "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
-            field="percentile",
-            value=service.percentile,
-            low=0.5,
-            high=0.999,
-        )
-        raise InputError("percentile", text, value=service.percentile, limit=0.999)
+    require_between("percentile", service.percentile, 0.5, 0.999)
     return service
 
 

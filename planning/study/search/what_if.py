@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.errors import InputError
-from core.messages import msg
+from core.errors import require_between
 from planning.economics import defaults
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest, parse_request, request_json
@@ -38,29 +37,13 @@ class Changes:
 
     def __post_init__(self) -> None:
         for name in ("amount", "price"):
-            _within(name, getattr(self, name), SMALLEST, LARGEST)
+            require_between(name, getattr(self, name), SMALLEST, LARGEST)
         if self.duration_days is not None:
-            _within("duration_days", self.duration_days, 1, 3660)
+            require_between("duration_days", self.duration_days, 1, 3660)
         if self.growth_per_month is not None:
-            _within("growth_per_month", self.growth_per_month, -0.5, 1.0)
+            require_between("growth_per_month", self.growth_per_month, -0.5, 1.0)
         if self.utilisation is not None:
-            _within("utilisation", self.utilisation, 0.01, 1.0)
-
-
-def _within(field: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise InputError(
-            field,
-            msg(
-                "%(field)s is %(value)s; it must be between %(low)s and %(high)s",
-                field=field,
-                value=value,
-                low=low,
-                high=high,
-            ),
-            value=value,
-            limit=low if value < low else high,
-        )
+            require_between("utilisation", self.utilisation, 0.01, 1.0)
 
 
 AMOUNT = {
