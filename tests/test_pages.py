@@ -121,9 +121,10 @@ def test_no_page_and_no_dialog_prints_none(client, story, language):
     assert wrong == []
 
 
-# Names of columns of a file to import, and facts of the trail, are what they are.
+# Names of columns of a file to import, of a tool's tests in a checklist, and facts of the trail, are what they are.
 CODES_WANTED = {
     "request-import", "audit-detail", "audit-list", "telemetry-source", "telemetry-sources", "telemetry-source-new",
+    "order-checklists",
 }  # fmt: skip
 CODE = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
 

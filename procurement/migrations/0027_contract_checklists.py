@@ -6,6 +6,17 @@ from django.conf import settings
 from django.db import migrations, models
 
 
+def number_copies(apps, schema_editor):
+    """Going back: copies for contracts get versions that no other checklist has; their runs keep them."""
+    template = apps.get_model("procurement", "ChecklistTemplate")
+    taken = set()
+    for row in template.objects.order_by("pk"):
+        while (row.slug, row.version) in taken:
+            row.version += 1
+        taken.add((row.slug, row.version))
+        row.save(update_fields=["version"])
+
+
 class Migration(migrations.Migration):
     dependencies = [
         ("procurement", "0026_promised_measured"),
@@ -17,6 +28,7 @@ class Migration(migrations.Migration):
             model_name="checklisttemplate",
             name="checklist_version_once",
         ),
+        migrations.RunPython(migrations.RunPython.noop, number_copies),
         migrations.AddField(
             model_name="checklistitem",
             name="evidence",

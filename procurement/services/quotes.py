@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from django.core.files.base import File
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 
 from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition
@@ -241,6 +243,15 @@ def _add_payments(quote: Quote, terms: Iterable[Term]) -> None:
 def compute_hash(quote: Quote) -> str:
     """SHA-256 of everything the vendor offers, in canonical JSON."""
     warranty = quote.warranty
+
+    @cache
+    def promises() -> dict[int, list[PerformancePromise]]:
+        """Of all lines, in one query, and only where there are any."""
+        found = defaultdict(list)
+        for row in PerformancePromise.objects.filter(line__quote=quote):
+            found[row.line_id].append(row)
+        return found
+
     body: dict[str, Any] = {
         "head": [
             quote.vendor_id, quote.currency, quote.tax_mode, quote.valid_until.isoformat(),
@@ -264,15 +275,16 @@ def compute_hash(quote: Quote) -> str:
                     {
                         "promises": [
                             [_plain(value) for value in row.columns().values()]
-                            for row in line.promises.all()
+                            for row in promises()[line.pk]
                         ]
                     }
-                    if line.promises.all()
+                    if line.promised
                     else {}
                 ),
             }
             for line in quote.lines.order_by("position")
-            .prefetch_related("breaks", "promises")
+            .prefetch_related("breaks")
+            .annotate(promised=Exists(PerformancePromise.objects.filter(line=OuterRef("pk"))))
             .iterator(chunk_size=CHUNK)
         ],
         "warranty": {
