@@ -74,7 +74,10 @@ def memo_context(record: dict[str, Any], digest: str) -> dict[str, Any]:
         | {"openings": [_timed(row, "at") for row in record["rfq"]["openings"]]},
         "weights": [
             (CriterionKind(kind).label, weight)
-            for kind, weight in sorted(record["weights"].items(), key=lambda pair: -pair[1])
+            for kind, weight in sorted(
+                record["weights"].items(),
+                key=lambda pair: (-pair[1], pair[0]),  # PostgreSQL keeps no order of keys
+            )
         ],
         "sheet": [
             row
