@@ -287,6 +287,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
             else:
                 messages.success(request, _("The award is proposed. A second person decides."))
                 return redirect(rfq)
+    cheapest_whole = lowest(comparison, wholes)
     context = {
         "rfq": rfq,
         "comparison": comparison,
@@ -297,7 +298,8 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
         "differences": [comparison.above(row) for row in comparison.rows],
         "comparables": [normalised[row.quote.pk] for row in comparison.rows],
         "wholes": [wholes[row.quote.pk] for row in comparison.rows],
-        "lowest": lowest(comparison, wholes),
+        "lowest": cheapest_whole,
+        "lowest_cost": cheapest_whole and wholes[cheapest_whole.quote.pk].total,
         # The same for most quotes: each is told once.
         "assumed": distinct(one for whole in wholes.values() for one in whole.assumptions),
         "checks": [checks[row.quote.pk] for row in comparison.rows],
