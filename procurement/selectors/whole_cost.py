@@ -100,7 +100,7 @@ class _Known:
         tuple[str, int], float
     ]  # of servers of the catalogue, by accelerator and count
     card_kw: Mapping[str, float]  # TDP, by accelerator
-    lowest: Mapping[str, Decimal]  # price of one card in any quote, by accelerator
+    lowest: Mapping[str, Decimal]  # price of one bought card in any quote, by accelerator
     utilisation: float | None  # measured
     tax_counts: bool
 
@@ -187,6 +187,8 @@ def _known(
     lowest: dict[str, Decimal] = {}
     for rows in quotes:
         for part in rows:
+            if part.line.kind == LineKind.CLOUD:  # rent is no price of a card
+                continue
             price = part.price.amount / part.line.accelerators_per_item
             slug = part.line.accelerator_slug
             lowest[slug] = min(price, lowest.get(slug, price))

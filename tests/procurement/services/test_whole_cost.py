@@ -143,6 +143,15 @@ def test_the_same_card_sells_for_the_same_whatever_was_paid(s):
     assert resale[0] == resale[1]
 
 
+def test_rent_offered_beside_it_changes_nothing_of_what_a_bought_card_sells_for(s):
+    alone = b.rfq(s)
+    b.quote(s, alone)
+    mixed = b.rfq(s)
+    b.quote(s, mixed)
+    b.quote(s, mixed, s.rival, "3000", lines=[b.line("3000", kind="cloud")])
+    assert of(closed(s, mixed), s.vendor).lines == of(closed(s, alone), s.vendor).lines
+
+
 def test_lines_beside_the_cards_count_once_and_tax_where_it_is_not_reclaimed(s):
     rfq = b.rfq(s)
     switch = b.line(
