@@ -272,14 +272,21 @@ def _answered(number: int, row: Mapping[str, Any], asked: Required) -> Answered:
     told, day, stated = row.get("value"), row.get("day"), row.get("meets")
     value = None
     if told not in (None, ""):
-        value = figure(told)
-        if asked.day is not None or value is None:
-            raise _wrong(number, told, asked)
+        value, unit = figure(told), str(row.get("unit") or "")
+        if asked.day is not None or value is None or not _same_unit(unit, asked.unit):
+            raise _wrong(number, f"{told} {unit}".strip(), asked)
     if day is not None and (asked.day is None or not isinstance(day, date)):
         raise _wrong(number, day, asked)
     if stated is not None and not isinstance(stated, bool):
         raise _wrong(number, stated, asked)
     return Answered(value, day, stated, " ".join(str(row.get("note") or "").split())[:300])
+
+
+def _same_unit(told: str, asked: str) -> bool:
+    """Whether `told` is the asked unit or none. Capitals count only where they tell bytes from bits."""
+    if not told or told == asked:
+        return True
+    return told.casefold() == asked.casefold() and not asked.casefold().endswith("b/s")
 
 
 def _wrong(number: int, value: Any, asked: Required) -> InputError:
@@ -292,15 +299,17 @@ def _wrong(number: int, value: Any, asked: Required) -> InputError:
     )  # fmt: skip
 
 
+# Commas part groups of three; a unit may follow. "46,5" and "1.2.3" are no figures.
+_FIGURE = re.compile(r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d.,])\s*(.*)", re.DOTALL)
 _PART = re.compile(r"\s*(\d{1,3})\s*[:：=]\s*(.*?)\s*", re.DOTALL)
 MET = frozenset({"yes", "y", "true", "meets", "是", "满足", "符合"})
 NOT_MET = frozenset({"no", "n", "false", "misses", "does not", "否", "不满足", "不符合"})
 
 
 def read_answers(text: str) -> list[dict[str, Any]]:
-    """Answers as typed in a table's cell: "1: 45000; 2: yes; 3: 2027-03-01". A number left open is no answer.
+    """Answers as typed in a table's cell: "1: 45,000 tokens/s; 2: yes; 3: 2027-03-01". A number left open is no answer.
 
-    Raises InputError naming the part that cannot be read.
+    A unit is kept as it is typed: `check_answers` refuses one that is not asked for. Raises InputError naming the part that cannot be read.
     """
     found: list[dict[str, Any]] = []
     for part in re.split(r"[;；\n]", text):
@@ -323,7 +332,11 @@ def read_answers(text: str) -> list[dict[str, Any]]:
         elif re.fullmatch(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}", said):
             row["day"] = parse_date("answers", said)
         else:
-            row["value"] = said.partition(" ")[0].replace(",", "")
+            match = _FIGURE.fullmatch(said)
+            # What is no figure stays as it is typed: the check against the criterion refuses it in these words.
+            row["value"] = said if match is None else match[1].replace(",", "")
+            if match is not None and match[2]:
+                row["unit"] = match[2]
         found.append(row)
     return found
 

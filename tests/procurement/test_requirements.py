@@ -121,13 +121,46 @@ def test_criteria_read_back_as_they_are_told():
 def test_answers_of_a_cell():
     found = read_answers("1: 46,000 tokens/s; 2: 是\n3：; 4: no; 5: 2027/03/01")
     assert found == [
-        {"requirement": 1, "value": "46000"},
+        {"requirement": 1, "value": "46000", "unit": "tokens/s"},
         {"requirement": 2, "meets": True},
         {"requirement": 4, "meets": False},
         {"requirement": 5, "day": date(2027, 3, 1)},
     ]
     with pytest.raises(InputError, match="number: value"):
         read_answers("fast")
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked"),
+    [
+        ("0.9 s", LATENCY), ("46,5", LATENCY), ("46,5 ms", LATENCY), ("1.2 kW", POWER), ("1.2kW", POWER),
+        ("45 000", RATE), ("45k", RATE), ("1234,567", RATE), ("46,0001", RATE), ("1.2.3", RATE), ("1e3", RATE),
+        ("46000 samples/s", RATE), ("-5", RATE),
+    ],
+)  # fmt: skip
+def test_a_figure_in_another_unit_or_with_a_decimal_comma_is_refused(typed, asked):
+    with pytest.raises(InputError, match="Criterion 1: .* is no answer") as refused:
+        check_answers(read_answers(f"1: {typed}"), {1: asked})
+    assert typed.replace(" ", "") in str(refused.value).replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked", "value"),
+    [
+        ("46,000.5", RATE, "46000.5"), ("1,234,567 Tokens/s", RATE, "1234567"), ("700W", POWER, "700"),
+        ("480 MS", LATENCY, "480"), ("0.75", LATENCY, "0.75"),
+    ],
+)  # fmt: skip
+def test_a_figure_in_the_asked_unit_counts(typed, asked, value):
+    found = check_answers(read_answers(f"1: {typed}"), {1: asked})
+    assert found[1].value == Decimal(value)
+
+
+def test_bits_are_no_bytes():
+    asked = Required(K.THROUGHPUT, Decimal(400), "GB/s", benchmark="all-reduce")
+    assert check_answers(read_answers("1: 400 GB/s"), {1: asked})
+    with pytest.raises(InputError, match="400 Gb/s is no answer"):
+        check_answers(read_answers("1: 400 Gb/s"), {1: asked})
 
 
 @pytest.mark.parametrize(
