@@ -182,14 +182,16 @@ def rounded(value: float, *, up: bool = False) -> Decimal:
 
 
 def pooled(rows: Sequence[Required], positions: Sequence[int]) -> tuple[Required, ...]:
-    """Criteria of several plans as one list: those of a kind, benchmark, unit and scope become one.
+    """Criteria of several plans as one list, one row for each kind, benchmark, unit and scope.
 
-    Throughput of the whole adds up; of cards and servers the strictest figure counts, and the earliest day. A criterion
-    that comes from every line is told for all of them.
+    Throughput of the whole adds up. Any other figure, and a day, is of the thing itself: equal ones are one row for
+    their lines together, different ones stay apart, lest they ask for a card that none of the plans rests on. A
+    criterion that comes from every line is told for all of them.
     """
     found: dict[tuple[Any, ...], Required] = {}
     for row in rows:
-        key = (row.kind, row.benchmark, row.unit, row.per)
+        alike = () if _adds_up(row) else (row.value, row.day)
+        key = (row.kind, row.benchmark, row.unit, row.per, *alike)
         before = found.get(key)
         found[key] = row if before is None else _joined(before, row)
     everything = set(positions)
@@ -200,16 +202,17 @@ def pooled(rows: Sequence[Required], positions: Sequence[int]) -> tuple[Required
     )
 
 
+def _adds_up(row: Required) -> bool:
+    return row.kind == RequirementKind.THROUGHPUT and row.per == Per.WHOLE
+
+
 def _joined(one: Required, other: Required) -> Required:
     lines = tuple(sorted({*one.lines, *other.lines}))
-    if one.day is not None and other.day is not None:
-        return replace(one, day=min(one.day, other.day), lines=lines)
+    if not _adds_up(one):
+        return replace(one, lines=lines)
     if one.value is None or other.value is None:
         raise ValueError("a criterion without a figure")
-    if one.kind == RequirementKind.THROUGHPUT and one.per == Per.WHOLE:
-        return replace(one, value=one.value + other.value, lines=lines)
-    best = min if one.kind in AT_MOST else max
-    return replace(one, value=best(one.value, other.value), lines=lines)
+    return replace(one, value=one.value + other.value, lines=lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +312,8 @@ NOT_MET = frozenset({"no", "n", "false", "misses", "does not", "否", "不满足
 def read_answers(text: str) -> list[dict[str, Any]]:
     """Answers as typed in a table's cell: "1: 45,000 tokens/s; 2: yes; 3: 2027-03-01". A number left open is no answer.
 
-    A unit is kept as it is typed: `check_answers` refuses one that is not asked for. Raises InputError naming the part that cannot be read.
+    A unit is kept as it is typed: `check_answers` refuses one that is not asked for. Raises InputError naming the part
+    that cannot be read.
     """
     found: list[dict[str, Any]] = []
     for part in re.split(r"[;；\n]", text):

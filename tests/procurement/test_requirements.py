@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
@@ -69,18 +70,31 @@ def test_plans_are_pooled():
         [
             line(RATE, 1), line(RATE, 2, value=Decimal(5000)), line(RATE, 3, benchmark="other"),
             line(MEMORY, 1), line(MEMORY, 2, value=Decimal(141)), line(MEMORY, 3),
-            line(POWER, 1), line(POWER, 2, value=Decimal(600)),
-            line(DAY, 1), line(DAY, 3, day=date(2027, 2, 1)),
+            line(POWER, 1), line(POWER, 2, value=Decimal(600)), line(POWER, 3),
+            line(DAY, 1), line(DAY, 2), line(DAY, 3),
         ],
         [1, 2, 3],
     )  # fmt: skip
     assert [(row.kind, row.value or row.day, row.lines) for row in found] == [
         (K.THROUGHPUT, Decimal(50000), (1, 2)),
         (K.THROUGHPUT, Decimal(45000), (3,)),
-        (K.MEMORY, Decimal(141), ()),
-        (K.POWER, Decimal(600), (1, 2)),
-        (K.DELIVERY, date(2027, 2, 1), (1, 3)),
+        (K.MEMORY, Decimal(80), (1, 3)),
+        (K.MEMORY, Decimal(141), (2,)),
+        (K.POWER, Decimal(700), (1, 3)),
+        (K.POWER, Decimal(600), (2,)),
+        (K.DELIVERY, date(2027, 3, 31), ()),
     ]
+
+
+def test_plans_of_different_cards_ask_for_no_card_that_is_neither():
+    small = [replace(MEMORY, lines=(1,)), replace(POWER, lines=(1,)), replace(DAY, lines=(1,))]
+    large = [
+        Required(K.MEMORY, Decimal(192), "GB", Per.CARD, lines=(2,)),
+        Required(K.POWER, Decimal(1000), "W", Per.CARD, lines=(2,)),
+        Required(K.DELIVERY, day=date(2027, 9, 30), lines=(2,)),
+    ]
+    found = pooled([*small, *large], [1, 2])
+    assert sorted(map(repr, found)) == sorted(map(repr, [*small, *large]))
 
 
 def _fields(row: Required) -> dict[str, object]:
@@ -139,7 +153,7 @@ def test_answers_of_a_cell():
     ],
 )  # fmt: skip
 def test_a_figure_in_another_unit_or_with_a_decimal_comma_is_refused(typed, asked):
-    with pytest.raises(InputError, match="Criterion 1: .* is no answer") as refused:
+    with pytest.raises(InputError, match="is no answer; say a value") as refused:
         check_answers(read_answers(f"1: {typed}"), {1: asked})
     assert typed.replace(" ", "") in str(refused.value).replace(" ", "")
 
