@@ -332,8 +332,11 @@ def _within_layers(a: Architecture) -> None:
         count = getattr(a, field)
         if count is not None:
             require_between(field, count, 0, a.layers)
+    # neither kind of layers shares more caches than it has layers: what is left is never negative
     require_between("kv_shared_layers", a.kv_shared_layers, 0, attention_layers(a))
-    require_between("kv_shared_windowed", a.kv_shared_windowed, 0, a.kv_shared_layers)
+    full, windowed = (group.layers for group in attention_groups(a))
+    least, most = max(a.kv_shared_layers - full, 0), min(a.kv_shared_layers, windowed)
+    require_between("kv_shared_windowed", a.kv_shared_windowed, least, most)
 
 
 def dense_mlp_layers(architecture: Architecture) -> int:

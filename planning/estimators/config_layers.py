@@ -111,6 +111,8 @@ def _of_kinds(f: Fields, kinds: list[str], hidden: int) -> Layers:
 def _with_shared(f: Fields, layers: Layers, kinds: list[str] | None) -> Layers:
     """Layers that read the keys and values of another: the last ones (Gemma), or all but the first of a group."""
     last = f.optional("num_kv_shared_layers") or 0
+    if last and layers.sliding and kinds is None:  # which of them are windowed is not told
+        raise not_read("num_kv_shared_layers", last)
     if last:
         of_kinds = (kinds or [])[-last:]
         windowed = sum(kind in _WINDOWED for kind in of_kinds) if layers.sliding else 0

@@ -164,6 +164,8 @@ def test_what_is_not_understood_is_refused_by_its_name(change, field):
         ({"attention_layers": -1}, "attention_layers"),
         ({"position_embeddings": -1}, "position_embeddings"),
         ({"params_total": float("inf")}, "params_total"),
+        ({"layers": 35, "sliding_layers": 28, "sliding_window": 512, "kv_shared_layers": 15}, "kv_shared_windowed"),
+        ({"kv_shared_layers": 2, "kv_shared_windowed": 1}, "kv_shared_windowed"),  # none is windowed
     ],
 )  # fmt: skip
 def test_a_shape_spelled_out_is_refused_by_its_field(change, field):
@@ -171,6 +173,19 @@ def test_a_shape_spelled_out_is_refused_by_its_field(change, field):
     with pytest.raises(InputError) as raised:
         validate(replace(shape, **change))
     assert raised.value.field == field
+
+
+def test_shared_caches_need_the_list_of_layers_where_some_are_windowed():
+    # Gemma 3n E4B: 35 layers, each fifth sees all; the last 15 (12 windowed) read the cache of others: 4 + 16 keep one
+    kinds = (["sliding_attention"] * 4 + ["full_attention"]) * 7
+    config = {**LLAMA, "model_type": "gemma3n_text", "num_hidden_layers": 35, "sliding_window": 512}
+    config |= {"num_kv_shared_layers": 15}
+
+    shape = architecture_from_config({**config, "layer_types": kinds})
+    assert [group.cached for group in attention_groups(shape)] == [4, 16]
+    with pytest.raises(InputError) as raised:
+        architecture_from_config(config)
+    assert (raised.value.field, raised.value.value) == ("num_kv_shared_layers", "15")
 
 
 def test_adapters_on_all_linear_layers_reach_every_expert():
