@@ -83,6 +83,7 @@ def record(
         on_behalf_of=on_behalf_of,
         object_type=object_type(on),
         object_id=str(on.pk),
+        object_version=_version(on),
         object_label=neutral_label(on),
         team=team,
         from_state=from_state,
@@ -98,6 +99,11 @@ def record(
     else:
         together.append(entry)
     return entry
+
+
+def _version(on: models.Model) -> int | None:
+    version = getattr(on, "version", None)
+    return version if isinstance(version, int) else None
 
 
 def trail(*objects: models.Model) -> models.QuerySet[AuditEntry]:

@@ -111,10 +111,8 @@ class Organisation(models.Model):
     purchase_tax_rate = models.DecimalField(  # share; None: the usual one of the country, if known
         _("tax on purchases"), max_digits=5, decimal_places=4, null=True, blank=True
     )
-    rent_tax_rate = (
-        models.DecimalField(  # on a cloud's services; None: the usual one, else that on purchases
-            _("tax on rents"), max_digits=5, decimal_places=4, null=True, blank=True
-        )
+    rent_tax_rate = models.DecimalField(  # on a cloud's services; None: as on purchases, the usual where none is stated
+        _("tax on rents"), max_digits=5, decimal_places=4, null=True, blank=True
     )
     purchase_tax_reclaimed = models.BooleanField(_("tax is reclaimed"), default=True)
     singleton = models.BooleanField(default=True, unique=True, editable=False)
@@ -266,6 +264,8 @@ class AuditEntry(models.Model):
     )  # noun.past, e.g. rfq.awarded
     object_type = models.CharField(max_length=60)  # app_label.model
     object_id = models.CharField(max_length=40)
+    # The row's version after this; None: the row has none, or the entry is older than the column.
+    object_version = models.PositiveIntegerField(null=True)
     object_label = models.CharField(max_length=200, blank=True)
     team = models.ForeignKey(
         Team, on_delete=models.PROTECT, null=True, blank=True, related_name="+"

@@ -1,7 +1,7 @@
 """What happened to a row since the page was opened on which somebody acts: one way for every page and the API.
 
-Every step that raises a row's version writes one entry of its trail with a state it went to or with `changes`
-({field: [before, after]}). So the newest entries, as many as the version rose by, are what the reader has not seen.
+Every entry of a row's trail holds the version that the row then had, so those above the one that was seen are what the
+reader does not know. States that the row went to and `changes` ({field: [before, after]}) are told as a difference.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from core.errors import StaleData
 from core.labels import state_label
 from core.models import AuditEntry
 
-FAR = 200  # entries of the trail that are looked through
+FAR = 200  # entries that are told at the most
 UNTYPED = frozenset({"csrfmiddlewaretoken", "once", "version", "seen_hash", "next"})
 
 
@@ -31,7 +31,7 @@ def check_version(obj: Any, seen: int | None) -> None:
 
 def since(obj: Any, seen: int) -> StaleData:
     """The refusal of a step that was taken on version `seen`."""
-    entries = _unseen(obj, obj.version - seen)
+    entries = _unseen(obj, seen)
     found: dict[str, tuple[str, str]] = {}
     for entry in reversed(entries):
         for name, (old, new) in _moves(entry).items():
@@ -41,10 +41,9 @@ def since(obj: Any, seen: int) -> StaleData:
     return StaleData(changes=changes, on=obj, happened=entries)
 
 
-def _unseen(obj: models.Model, steps: int) -> list[AuditEntry]:
+def _unseen(obj: models.Model, seen: int) -> list[AuditEntry]:
     """Newest first."""
-    rows = trail(obj).order_by("-pk")[:FAR] if steps > 0 else ()
-    return [row for row in rows if _moves(row)][:steps]
+    return list(trail(obj).filter(object_version__gt=seen).order_by("-pk")[:FAR])
 
 
 def _moves(entry: AuditEntry) -> dict[str, tuple[str, str]]:

@@ -10,11 +10,8 @@ from core.audit import record
 from core.errors import InvalidTransition, StaleData
 from core.messages import msg
 from core.models import User
-from core.stale import check_version
 
 M = TypeVar("M", bound=models.Model)
-
-__all__ = ["advance", "check_version", "lock"]
 
 
 def lock(queryset: models.QuerySet[M], pk: Any) -> M:

@@ -21,7 +21,8 @@ from core.messages import msg
 from core.models import User
 from core.organisation import today
 from core.policies import require
-from core.transitions import advance, check_version, lock
+from core.stale import check_version
+from core.transitions import advance, lock
 
 ACCEPTED = frozenset({TEXT, "application/zip"})
 

@@ -13,7 +13,8 @@ from core.models import Organisation, User
 from core.organisation import today
 from core.outbox import notify
 from core.roles import Role
-from core.transitions import advance, check_version, lock
+from core.stale import check_version
+from core.transitions import advance, lock
 from planning import policies
 from planning.capacity import daily
 from planning.models.allocations import Allocation, CapacityPool

@@ -16,6 +16,7 @@ from core.models import Organisation, Team, User
 from core.money import CURRENCIES, ExchangeRate, Money, round_amount
 from core.organisation import organisation, today
 from core.quarters import Quarter
+from core.stale import check_version
 from planning import policies
 from planning.models.approvals import CarryOver
 from planning.models.budgets import Bucket, Budget, BudgetChange, EntryKind, LedgerEntry
@@ -226,7 +227,7 @@ def _lock_change(change_id: int, by: User, version: int | None) -> BudgetChange:
     change = transitions.lock(BudgetChange.objects.all(), change_id)
     if not policies.can_confirm_change(by, change.proposed_by_id):
         raise NotPermitted(on=change)
-    transitions.check_version(change, version)
+    check_version(change, version)
     if change.status != ChangeStatus.PROPOSED:
         raise InvalidTransition(
             msg("%(change)s was decided before", change=str(change))

@@ -30,7 +30,8 @@ from core.jobs import Progress
 from core.messages import Message, msg
 from core.models import Team, User
 from core.roles import Role, has_role_anywhere
-from core.transitions import advance, check_version, lock
+from core.stale import check_version
+from core.transitions import advance, lock
 from planning import policies
 from planning.models.bulk import RequestImport
 from planning.models.requests import CapacityRequest, Origin, RequestRevision

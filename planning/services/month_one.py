@@ -16,7 +16,8 @@ from core.models import User
 from core.organisation import organisation
 from core.outbox import notify
 from core.policies import require
-from core.transitions import advance, check_version, lock
+from core.stale import check_version
+from core.transitions import advance, lock
 from planning import trouble
 from planning.models.month_one import MonthOneReview, ReviewRules
 from planning.models.requests import CapacityRequest

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from core import transitions
 from core.models import User
+from core.stale import check_version
 from planning.models.requests import CapacityRequest
 from planning.services.watching import tell_watchers
 
@@ -17,7 +18,7 @@ def lock_request(request_id: int, version: int | None = None) -> CapacityRequest
     request = transitions.lock(
         CapacityRequest.objects.select_related("team", "requester"), request_id
     )
-    transitions.check_version(request, version)
+    check_version(request, version)
     return request
 
 

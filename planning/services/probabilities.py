@@ -10,7 +10,8 @@ from core.audit import record
 from core.errors import InputError
 from core.messages import msg
 from core.models import User
-from core.transitions import check_version, lock
+from core.stale import check_version
+from core.transitions import lock
 from planning.models.probabilities import DEFAULTS, StagePrior
 from planning.services.ledger import require_keeper
 

@@ -19,7 +19,8 @@ from core.organisation import organisation, today
 from core.outbox import notify
 from core.policies import require
 from core.roles import has_role
-from core.transitions import advance, check_version, lock
+from core.stale import check_version
+from core.transitions import advance, lock
 from core.whole import whole
 from planning import review_policies
 from planning.models.requests import CapacityRequest

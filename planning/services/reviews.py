@@ -18,7 +18,8 @@ from core.organisation import organisation, quarter_at
 from core.outbox import notify
 from core.policies import require
 from core.quarters import Quarter
-from core.transitions import advance, check_version, lock
+from core.stale import check_version
+from core.transitions import advance, lock
 from planning import review_policies
 from planning.actuals import QuarterActuals
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot

@@ -14,6 +14,7 @@ from core.messages import msg
 from core.models import User
 from core.money import CURRENCIES
 from core.policies import require
+from core.stale import check_version
 from planning import policies
 from planning.economics import checks
 from planning.economics import types as economics
@@ -33,7 +34,7 @@ def save_site(
     require(policies.can_keep_sites(by))
     site = Site() if site_id is None else transitions.lock(Site.objects.all(), site_id)
     if site_id is not None:
-        transitions.check_version(site, version)
+        check_version(site, version)
         site.version += 1
     before = {field: getattr(site, field) for field in Site.FIGURES}
     site.name = name.strip()

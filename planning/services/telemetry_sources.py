@@ -20,7 +20,8 @@ from core.files import TEXT, check_upload, sha256_of, store_upload
 from core.messages import msg
 from core.models import Job, User
 from core.policies import require
-from core.transitions import check_version, lock
+from core.stale import check_version
+from core.transitions import lock
 from planning import telemetry_policies as may
 from planning.models.telemetry import Ingestion, SourceKind, TelemetrySource
 from planning.services.telemetry_load import finish, store_samples

@@ -11,6 +11,7 @@ from core import transitions
 from core.errors import InputError, InvalidTransition
 from core.messages import msg
 from core.models import User
+from core.stale import check_version
 from procurement.policies import require_action
 
 M = TypeVar("M", bound=models.Model)
@@ -33,9 +34,9 @@ def take(
     try:
         require_action(by, action, obj)
     except InvalidTransition:
-        transitions.check_version(obj, version)
+        check_version(obj, version)
         raise
-    transitions.check_version(obj, version)
+    check_version(obj, version)
     return obj
 
 

@@ -14,7 +14,7 @@ from core.errors import InputError, InvalidTransition, StaleData
 from core.messages import msg
 from core.models import User
 from core.policies import require
-from core.transitions import check_version
+from core.stale import check_version
 from planning.selectors.second_person import needs_second
 from procurement import policies
 from procurement.models import PurchasingPolicy

@@ -21,7 +21,8 @@ from core.imports import ENCODINGS, MAX_BYTES, EncodingNeeded, refused_first
 from core.jobs import Progress
 from core.messages import Message, msg
 from core.models import User
-from core.transitions import advance, check_version, lock
+from core.stale import check_version
+from core.transitions import advance, lock
 from procurement.models import Quote, QuoteImport, Rfq, Vendor
 from procurement.policies import require_action
 from procurement.promises import checked_promises

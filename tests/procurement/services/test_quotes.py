@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 import time_machine
 
-from core.errors import InputError, InvalidTransition, NotPermitted
+from core.errors import InputError, InvalidTransition, NotPermitted, StaleData
 from core.models import ExchangeRate
 from core.organisation import today
 from procurement.models import (
@@ -134,3 +134,17 @@ def test_a_blocked_vendor_gets_no_quote_award_or_order(s):
     vendors.block_vendor(vendor_id=other.pk, by=both, reason="x")
     with pytest.raises(NotPermitted, match="blocked a vendor does not unblock"):
         vendors.unblock_vendor(vendor_id=other.pk, by=both, reason="y")
+
+
+def test_what_changed_since_is_what_happened_since_and_not_before(s):
+    """A quote raises the RFQ's version without an entry of its own there: the publication before is no news."""
+
+    rfq = b.rfq(s)
+    opened = rfq.version
+    b.quote(s, rfq)
+    with pytest.raises(StaleData) as caught:
+        rfqs.extend_rfq(
+            rfq_id=rfq.pk, deadline=rfq.deadline + timedelta(days=7), reason="asked for",
+            by=s.procurement, version=opened,
+        )  # fmt: skip
+    assert set(caught.value.changes) == {"version"}
