@@ -13,6 +13,7 @@ from core.organisation import today
 from planning import portfolio_tables
 from planning.selectors.placement import placed
 from planning.selectors.portfolio import portfolio
+from planning.services.purchase_tax import purchase_tax
 from planning.services.snapshots import snapshot
 
 
@@ -30,5 +31,7 @@ class PlacementView(APIView):
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
         return Response(
-            portfolio_tables.placement_json(placed(api_user(request), snapshot(today())))
+            portfolio_tables.placement_json(
+                placed(api_user(request), snapshot(today()), purchase_tax())
+            )
         )

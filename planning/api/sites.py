@@ -91,7 +91,8 @@ class PurchaseTaxView(APIView):
     """The tax on purchases and on a cloud's rents as shares of the price before it; PUT sets them (administrators,
     finance).
 
-    `rate` null: the usual one of the country. `rents` null: the usual one, else that on purchases. `counted` and
+    `rate` null: the usual one of the country. `rents` null: as on purchases; where
+    `rate` is null too, the usual one. `counted` and
     `counted_rents` are what studies take; null: none is known.
     """
 

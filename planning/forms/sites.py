@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from core.models import Stage
 from planning.models import Site
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise  # of the stubs alone
 
 
 class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -46,26 +49,25 @@ class StageForm(forms.Form):
     )
 
 
+def _per_cent_field(label: _StrPromise, help_text: _StrPromise) -> forms.DecimalField:
+    return forms.DecimalField(
+        label=label, help_text=help_text, required=False, min_value=0,
+        max_value=Decimal("99.99"), decimal_places=2,
+    )  # fmt: skip
+
+
 class PurchaseTaxForm(forms.Form):
     """The tax on purchases and on rents, in per cent."""
 
-    rate = forms.DecimalField(
-        label=_("Tax on purchases, per cent"),
-        required=False,
-        min_value=0,
-        max_value=Decimal("99.99"),
-        decimal_places=2,
-        help_text=_("Of the price before tax: 13 for 13 per cent. Empty: the usual one of the country, where known."),
+    rate = _per_cent_field(
+        _("Tax on purchases, per cent"),
+        _("Of the price before tax: 13 for 13 per cent. Empty: the usual one of the country, where known."),
     )  # fmt: skip
-    rents = forms.DecimalField(
-        label=_("Tax on a cloud's rents, per cent"),
-        required=False,
-        min_value=0,
-        max_value=Decimal("99.99"),
-        decimal_places=2,
-        help_text=_(
+    rents = _per_cent_field(
+        _("Tax on a cloud's rents, per cent"),
+        _(
             "Services are often taxed lower than goods: 6 per cent in China, where leases of equipment bear 13. "
-            "Empty: the usual one, else that on purchases."
+            "Empty: as on purchases; where that is empty too, the usual one of the country."
         ),
     )
     reclaimed = forms.BooleanField(

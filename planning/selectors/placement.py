@@ -13,6 +13,7 @@ from core.money import Money
 from core.organisation import organisation
 from planning.economics import defaults
 from planning.economics import placement as engine
+from planning.economics.exact import to_decimal
 from planning.economics.placement import Placement, Workload
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_MONTH, Offer, PaymentMode
@@ -23,6 +24,7 @@ from planning.selectors.portfolio import DAYS, Wanted, portfolio
 from planning.study.search.costs import idle_hour_cost
 from planning.study.search.market import with_terms
 from planning.study.search.places import country_of
+from planning.study.search.purchase_tax import PurchaseTax, kept_factor
 from planning.study.search.snapshot import Snapshot
 from planning.study.workloads import ONLINE
 
@@ -42,17 +44,18 @@ class Placed:
     beyond: int  # requests that were too many
 
 
-def placed(user: User, market: Snapshot) -> Placed:
+def placed(user: User, market: Snapshot, tax: PurchaseTax | None) -> Placed:
     """The cheapest placement of the requests that `user` may see and that have a plan, at the prices of `market`.
 
-    A reserved year is paid for the month with most cards in it, twelve times. Terms of three years are no pool: what is
-    asked for is known for twelve months. Data that may not leave the country stays in pools that stand there.
+    Rents bear the organisation's `tax` where it is not reclaimed. A reserved year is paid for the month with most cards
+    in it, twelve times. Terms of three years are no pool: what is asked for is known for twelve months. Data that may
+    not leave the country stays in pools that stand there.
     """
     with defaults.corrected(market.costs):
-        return _placed(user, market)
+        return _placed(user, market, tax)
 
 
-def _placed(user: User, market: Snapshot) -> Placed:
+def _placed(user: User, market: Snapshot, tax: PurchaseTax | None) -> Placed:
     found = portfolio(user)
     wanted = [one for pool in found.pools for one in pool.wanted if one.open]
     wanted.sort(key=lambda one: (-one.open, one.request.number))
@@ -62,7 +65,8 @@ def _placed(user: User, market: Snapshot) -> Placed:
         return Placed(None, requests, 0)
     org = organisation()
     home = country_of_zone(org.time_zone)
-    pools = _pools(market, org.currency, {one.plan.accelerator_slug for one in kept}, home)
+    slugs = {one.plan.accelerator_slug for one in kept}
+    pools = _pools(market, org.currency, slugs, home, kept_factor(tax))
     answer = None
     if pools:
         workloads = [_workload(one, found.start.toordinal(), home) for one in kept]
@@ -90,7 +94,9 @@ def _workload(one: Wanted, start: int, home: str) -> Workload:
     )
 
 
-def _pools(market: Snapshot, currency: str, slugs: set[str], home: str) -> list[engine.Pool]:
+def _pools(
+    market: Snapshot, currency: str, slugs: set[str], home: str, factor: float
+) -> list[engine.Pool]:
     """Free owned cards at the cost of their power, and of each accelerator the cheapest place on demand, reserved for a
     year and on spot: of all, and of those in the country."""
     found = []
@@ -110,25 +116,34 @@ def _pools(market: Snapshot, currency: str, slugs: set[str], home: str) -> list[
                 o for o in with_terms(market.offers) if (o.accelerator, o.mode) == (slug, mode)
             ]
             there = [o for o in offers if country_of(o.region) == home]
-            both = (_cheapest(market, offers, currency), _cheapest(market, there, currency))
+            both = (
+                _cheapest(market, offers, currency, factor),
+                _cheapest(market, there, currency, factor),
+            )
             found += list({pool.name: pool for pool in both if pool is not None}.values())
     return found
 
 
-def _cheapest(market: Snapshot, offers: Sequence[Offer], currency: str) -> engine.Pool | None:
+def _cheapest(
+    market: Snapshot, offers: Sequence[Offer], currency: str, factor: float
+) -> engine.Pool | None:
+    """The cheapest card-hour of `offers`; `factor`: the tax in it that is not reclaimed."""
     priced: list[tuple[Money, Offer]] = []
     for offer in offers:
         try:
             price = market.table.unit_price(offer.price, currency)
         except DomainError:  # named by the studies: no rate leads to the currency
             continue
-        priced.append((Money(price.amount / offer.accelerators, currency), offer))
+        each = price.amount * to_decimal(factor) / offer.accelerators
+        priced.append((Money(each, currency), offer))
     if not priced:
         return None
     hourly, offer = min(priced, key=lambda pair: pair[0].amount)
     stretch = 1.0
     if offer.mode is PaymentMode.SPOT:
-        share = offer.reclaim_per_month or defaults.value("spot.reclaim_per_month")
+        share = offer.reclaim_per_month
+        if share is None:
+            share = defaults.value("spot.reclaim_per_month")
         stretch = max(
             float(
                 expected_hours(

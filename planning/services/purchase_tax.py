@@ -46,7 +46,8 @@ def set_purchase_tax(
 ) -> Organisation:
     """State the tax on purchases, and on a cloud's rents, as shares of the price before it.
 
-    `rate` None: the country's usual ones. `rents` None: the usual one with the usual `rate`, else as purchases.
+    `rate` None: the country's usual ones. `rents` None: as on purchases, and the usual one with the
+    usual `rate`.
     Raises NotPermitted, or InputError for a rate below 0 or of 1 and more.
     """
     require(policies.can_set_purchase_tax(by))

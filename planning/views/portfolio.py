@@ -11,6 +11,7 @@ from core.organisation import today
 from planning import portfolio_tables
 from planning.selectors.placement import placed
 from planning.selectors.portfolio import portfolio
+from planning.services.purchase_tax import purchase_tax
 from planning.services.snapshots import snapshot
 
 
@@ -25,5 +26,7 @@ def portfolio_page(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def placement_page(request: SignedInRequest) -> HttpResponse:
     """Where the pooled requests would run cheapest."""
-    context = portfolio_tables.placement_context(placed(request.user, snapshot(today())))
+    context = portfolio_tables.placement_context(
+        placed(request.user, snapshot(today()), purchase_tax())
+    )
     return render(request, "planning/placement.html", context)

@@ -129,6 +129,7 @@ def load_organisation(periods: Sequence[Quarter]) -> None:
         # Singapore: the place decides which cards may be bought (export control); the group reports in CNY.
         time_zone=TIME_ZONE,
         purchase_tax_rate=Decimal("0.13"),  # as its vendors on the mainland ask for it
+        rent_tax_rate=Decimal("0.06"),  # a cloud's services there
         fiscal_start_month=1,
         language="zh-hans",
         stage="midsize",

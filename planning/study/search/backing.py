@@ -154,8 +154,9 @@ def rent_of(world: World, slug: str, case: OwnershipCase) -> Rent | None:
 
 
 def card_hour(world: World, slug: str, mode: PaymentMode, currency: str) -> Money | None:
-    """The lowest price of one card for an hour, in `currency`, tax in it that is not reclaimed; None when none is sold
-    or no rate leads there."""
+    """The lowest price of one card for an hour, in `currency`, tax in it that is not reclaimed, at the rents that a
+    what-if supposes; None when none is sold or no rate leads there."""
+    factor = exact.to_decimal(kept_factor(world.tax) * world.price_factor)
     prices = []
     for row in world.market.by_accelerator.get(slug, np.empty(0, dtype=np.int64)):
         offer = world.market.offers[int(row)]
@@ -165,6 +166,6 @@ def card_hour(world: World, slug: str, mode: PaymentMode, currency: str) -> Mone
             price = world.snapshot.table.unit_price(offer.price, currency)
         except DomainError:
             continue
-        each = price.amount * exact.to_decimal(kept_factor(world.tax)) / offer.accelerators
+        each = price.amount * factor / offer.accelerators
         prices.append(Money(each, currency))
     return min(prices, key=lambda price: price.amount) if prices else None

@@ -20,7 +20,7 @@ from planning.economics.billing import instances_needed
 from planning.economics.exchange import RateTable
 from planning.economics.ownership import LINE_LABELS, evaluate, order_lines
 from planning.economics.ownership_case import Housing, OwnershipCase, default_case
-from planning.economics.pricing import PriceTable, price_candidates, round_half_up
+from planning.economics.pricing import price_candidates, round_half_up
 from planning.economics.spot import expected_hours, reclaim_mtbf_hours
 from planning.economics.types import HOURS_PER_YEAR, MODES, CostLine, PaymentMode
 from planning.estimators.types import Accelerator
@@ -124,19 +124,11 @@ def rented(
     )
 
 
-def taxed(
-    hired: Candidates, tax: PurchaseTax | None, currency: str, table: PriceTable | None
-) -> Candidates:
-    """What is rented with its tax: always in what is to be paid, in the cost where it is not reclaimed.
-
-    An offer that states a tax of its own keeps that one.
-    """
+def taxed(hired: Candidates, tax: PurchaseTax | None, currency: str) -> Candidates:
+    """What is rented with its tax: always in what is to be paid, in the cost where it is not reclaimed."""
     if tax is None or not len(hired):
         return hired
-    own = np.zeros(len(hired), dtype=bool)
-    if table is not None:
-        own = (hired.offer >= 0) & (table.tax_rate[np.maximum(hired.offer, 0)] > 0)
-    due = round_half_up(hired.cost * np.where(own, 0.0, tax.rent_rate), minor_digits(currency))
+    due = round_half_up(hired.cost * tax.rent_rate, minor_digits(currency))
     paid = hired.cost + due
     return replace(hired, amount=paid, cost=hired.cost if tax.reclaimed else paid)
 

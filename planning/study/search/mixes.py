@@ -100,7 +100,7 @@ def _tried(ways: Ways, hired: Candidates, market: Market) -> list[tuple[int, int
     on_demand = {
         (offer.place, offer.accelerator): row
         for row, offer in enumerate(market.offers)
-        if offer.mode is PaymentMode.ON_DEMAND and offer.upfront is None and not offer.tax_rate
+        if offer.mode is PaymentMode.ON_DEMAND and offer.upfront is None
     }
     kept: dict[tuple[int, bool], tuple[int, int]] = {}
     for i in order:

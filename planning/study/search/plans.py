@@ -50,6 +50,9 @@ class Bill:
     lines: tuple[CostLine, ...]  # of the cost
     notes: tuple[Message, ...] = ()
     order: tuple[CostLine, ...] = ()  # of the amount, where that is not the cost
+    tax_rate: float | None = (
+        None  # share of the price before tax, on the lines of the order; None: no tax is set
+    )
 
 
 def bill(world: World, i: int) -> Bill:
@@ -77,12 +80,7 @@ def bill(world: World, i: int) -> Bill:
             turned = (whole.total * exact.to_decimal(world.price_factor)).rounded()
             line = CostLine("usage", exact.LINE_LABELS["usage"], turned)
             whole, notes = CostSheet((line,), sheet.currency), ()
-        own = bool(table.offers[int(c.offer[i])].tax_rate)
-        return (
-            Bill(whole.total, whole.total, whole.lines, notes)
-            if own
-            else _rent(world, whole, notes)
-        )
+        return _rent(world, whole, notes)
     if c.lease[i] >= 0:
         return _leased(world, i, cards, hours)
     if c.platform[i] >= 0:
@@ -104,8 +102,12 @@ def _rent(world: World, whole: CostSheet, notes: tuple[Message, ...]) -> Bill:
         return Bill(whole.total, whole.total, whole.lines, told)
     taxed = (*whole.lines, CostLine("vat", RENT_TAX_LABEL, due))
     if world.tax.reclaimed:
-        return Bill(whole.total + due, whole.total, whole.lines, told, taxed)
-    return Bill(whole.total + due, whole.total + due, taxed, told, taxed)
+        return Bill(whole.total + due, whole.total, whole.lines, told, taxed, world.tax.rent_rate)
+    return Bill(whole.total + due, whole.total + due, taxed, told, taxed, world.tax.rent_rate)
+
+
+def _goods_rate(world: World) -> float | None:
+    return None if world.tax is None else world.tax.rate
 
 
 def _data(world: World, i: int) -> tuple[tuple[CostLine, ...], tuple[Message, ...]]:
@@ -170,7 +172,7 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
     line = CostLine(
         "share", msg("Share of the servers' whole cost"), cost, cards * hours, "card-hour"
     )
-    return Bill(amount, cost, (line,), notes, order)
+    return Bill(amount, cost, (line,), notes, order, _goods_rate(world))
 
 
 def _leased(world: World, i: int, cards: int, hours: float) -> Bill:
@@ -194,7 +196,8 @@ def _leased(world: World, i: int, cards: int, hours: float) -> Bill:
         cards * hours,
         "card-hour",
     )
-    return Bill(total((one.amount for one in order), world.currency), cost, (line,), notes, order)
+    amount = total((one.amount for one in order), world.currency)
+    return Bill(amount, cost, (line,), notes, order, _goods_rate(world))
 
 
 def _pooled_notes(world: World, i: int) -> list[Message]:
@@ -261,6 +264,7 @@ def plan_json(
     cards = int(ways.cards[way])
     where = _where(world, i)
     memory = float(ways.memory_bytes[way])
+    tax = tax_json(world, paid)
     summary = {
         "accelerator": accelerator.name,
         "provider": where["provider"],
@@ -270,7 +274,7 @@ def plan_json(
         "seconds": float(c.seconds[i]),
         "cost": str(paid.cost.amount),
         "precision": ways.precision[way],
-        "tax": tax_json(world, paid),
+        "tax": tax,
     }
     return {
         "key": key_of(world, i),
@@ -289,7 +293,7 @@ def plan_json(
         "currency": world.currency,
         "lines": _lines_json(paid.lines),
         "order_lines": _lines_json(paid.order),
-        "tax": tax_json(world, paid),
+        "tax": tax,
         "doubts": [doubt.to_json() for doubt in doubts],
         "notes": [note.to_json() for note in (*paid.notes, *_cautions(world, i))],
         **where,
@@ -328,15 +332,13 @@ def _lines_json(lines: tuple[CostLine, ...]) -> list[dict[str, Any]]:
 
 def tax_json(world: World, paid: Bill) -> dict[str, Any] | None:
     """The tax within what is to be paid; None for what is owned already, and where no tax is set."""
-    tax = world.tax
-    if tax is None or not paid.order:
+    if world.tax is None or paid.tax_rate is None:
         return None
-    due = [line for line in paid.order if line.name == "vat"]
-    rented = any(line.label == RENT_TAX_LABEL for line in due)
+    due = (line.amount for line in paid.order if line.name == "vat")
     return {
-        "amount": str(total((line.amount for line in due), world.currency).amount),
-        "rate": tax.rent_rate if rented else tax.rate,
-        "reclaimed": tax.reclaimed,
+        "amount": str(total(due, world.currency).amount),
+        "rate": paid.tax_rate,
+        "reclaimed": world.tax.reclaimed,
     }
 
 

@@ -77,7 +77,7 @@ def rent_tax_note(tax: PurchaseTax | None, due: Money) -> Message:
     """What a rented plan says of its tax."""
     if tax is None:
         return msg("No tax is set for the organisation: a taxed bill comes to more than this")
-    rate = f"{round(tax.rent_rate * 100, 2):g}"
+    rate = _per_cent(tax.rent_rate)
     if tax.reclaimed:
         return msg("Tax at %(rate)s %%, %(tax)s, is on the bills and reclaimed: it is in no cost",
                    rate=rate, tax=due.about())  # fmt: skip
@@ -95,9 +95,13 @@ def tax_note(tax: PurchaseTax | None, paid: Money, *, included: bool | None) -> 
         return msg(
             "No tax on purchases is set for the organisation: a taxed order comes to more than this"
         )
-    rate = f"{round(tax.rate * 100, 2):g}"
+    rate = _per_cent(tax.rate)
     if tax.reclaimed:
         return msg("Tax at %(rate)s %%, %(tax)s, is paid at the order and reclaimed: it is in no cost",
                    rate=rate, tax=paid.about())  # fmt: skip
     return msg("Tax at %(rate)s %%, %(tax)s, is paid at the order and not reclaimed: it is in the cost",
                rate=rate, tax=paid.about())  # fmt: skip
+
+
+def _per_cent(share: float) -> str:
+    return f"{round(share * 100, 2):g}"

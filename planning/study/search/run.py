@@ -125,8 +125,8 @@ def _run(
     blends, mixes = mixed(request, found.ways, hired, sold, snapshot, setting.currency)
     candidates = join(
         [
-            taxed(hired, setting.tax, setting.currency, sold.table),
-            taxed(blends, setting.tax, setting.currency, sold.table),
+            taxed(hired, setting.tax, setting.currency),
+            taxed(blends, setting.tax, setting.currency),
             owned,
             on_lease,
             reused(found.ways, accelerators, snapshot, setting.currency),

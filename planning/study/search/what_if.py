@@ -129,8 +129,8 @@ def _what_if(
     )
     candidates = join(
         [
-            taxed(hired, setting.tax, setting.currency, sold.table),
-            taxed(blends, setting.tax, setting.currency, sold.table),
+            taxed(hired, setting.tax, setting.currency),
+            taxed(blends, setting.tax, setting.currency),
             owned,
             on_lease,
             reused(found.ways, accelerators, snapshot, setting.currency),

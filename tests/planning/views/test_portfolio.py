@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.urls import reverse
@@ -20,6 +21,7 @@ from planning.services.snapshots import snapshot
 from planning.services.studies import setting_for
 from planning.states import StudyStatus
 from planning.study.request import parse_request
+from planning.study.search.purchase_tax import PurchaseTax
 from planning.study.search.run import run_study
 from planning.study.search.snapshot import IdleStock
 from tests.factories import TeamFactory
@@ -81,7 +83,7 @@ def test_what_is_on_order_or_accepted_is_not_bought_a_second_time(w, monkeypatch
     client.force_login(w.procurement)
     told = client.get(reverse("api-portfolio")).json()["pools"][0]
     assert (told["on_order_or_accepted"], told["to_buy"]) == (24, 0)
-    assert placed(w.procurement, snapshot(today())).placement is None
+    assert placed(w.procurement, snapshot(today()), None).placement is None
 
 
 def test_a_need_of_two_days_is_drawn(w):
@@ -137,7 +139,7 @@ def test_the_page_asks_a_fixed_number_of_queries(w, client, django_assert_max_nu
 def test_idle_cards_are_filled_first_and_what_binds_is_told(w, two_teams, client):
     stock.register(lambda day: [IdleStock(H100, 8, 8, "Room 1")])
 
-    found = placed(w.procurement, snapshot(today()))
+    found = placed(w.procurement, snapshot(today()), None)
 
     pools = {one.pool for one in found.placement.assignments}
     assert any(pool.startswith("Room 1") for pool in pools)
@@ -151,11 +153,18 @@ def test_idle_cards_are_filled_first_and_what_binds_is_told(w, two_teams, client
     assert {row["request"] for row in told["assignments"]} == {one.pk for one in two_teams[:2]}
 
 
+def test_rents_bear_the_tax_that_is_not_reclaimed(w, two_teams):
+    taxes = (None, PurchaseTax(0.13, True, 0.06), PurchaseTax(0.13, False, 0.06))
+    free, back, kept = (placed(w.procurement, snapshot(today()), tax).placement for tax in taxes)
+    assert free.sheet.total == back.sheet.total
+    assert kept.sheet.total.amount == pytest.approx(free.sheet.total.amount * Decimal("1.06"))
+
+
 def test_data_that_may_not_leave_finds_no_place_in_a_cloud(w, client):
     kept = asked(w, 8, 30, 60, data_residence="organisation")
     country = asked(w, 8, 30, 60, data_residence="country")
 
-    found = placed(w.requester, snapshot(today()))
+    found = placed(w.requester, snapshot(today()), None)
 
     # The shipped catalogue rents the card out in no region of China.
     assert found.placement.assignments == ()

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from planning import reference
+from planning.economics.types import PaymentMode
 from planning.plan_rows import brief_rows
 from planning.study.model import known_model
 from planning.study.request import parse_request
+from planning.study.search.backing import card_hour
+from planning.study.search.market import Market
 from planning.study.search.purchase_tax import PurchaseTax
 from planning.study.search.run import Setting, run_study
 from planning.study.search.what_if import Changes, what_if
@@ -108,13 +113,6 @@ def test_what_if_brief_page_and_terminal_show_it():
     assert Decimal(rent["amount"]) > Decimal(rent["cost"])
 
 
-def test_a_price_that_states_its_own_tax_is_not_taxed_again():
-    own = market(offer(tax_rate=Decimal("0.06")), slugs=(H100,))
-    plan = next(p for p in rents(study(snapshot=own, tax=KEPT)) if p["mode"] == "on_demand")
-    assert [line["name"] for line in plan["lines"]] == ["usage", "tax"]
-    assert plan["amount"] == plan["cost"]
-
-
 def test_services_bear_their_own_rate_and_goods_theirs():
     """Chinese VAT: 6 per cent on a cloud's services, 13 on equipment that is bought."""
     tax = PurchaseTax(0.13, reclaimed=False, rents=0.06)
@@ -131,3 +129,17 @@ def test_services_bear_their_own_rate_and_goods_theirs():
             assert plan["searched_cost"] == plan["cost"]
     assert {p["tax"]["rate"] for p in result["plans"] if p["tax"]} == {0.06, 0.13}
     assert result["purchase_tax"] == {"rate": 0.13, "rents": 0.06, "reclaimed": False}
+
+
+def test_the_break_even_of_a_what_if_uses_the_rents_that_it_supposes():
+    snapshot = market(offer(), slugs=(H100,))
+    sold = Market(None, snapshot.offers, {H100: np.array([0])}, (), ())
+    taxed = PurchaseTax(0.13, reclaimed=False, rents=0.06)
+    world = SimpleNamespace(market=sold, snapshot=snapshot, tax=taxed, price_factor=1.0)
+
+    price = snapshot.offers[0].price.amount / snapshot.offers[0].accelerators
+    one = card_hour(world, H100, PaymentMode.ON_DEMAND, "USD")
+    assert one.amount == price * Decimal("1.06")
+    world.price_factor = 2.0
+    twice = card_hour(world, H100, PaymentMode.ON_DEMAND, "USD")
+    assert twice.amount == price * Decimal("2.12")
