@@ -34,6 +34,11 @@ class UnitShortfall:
     kept: bool | None
 
     @property
+    def is_typed(self) -> bool:
+        """Whether a person typed the figure in, or one of those that it is made of."""
+        return self.source is not None and self.source.recorded_by_id is not None
+
+    @property
     def words(self) -> Message | None:
         if self.measured is None or self.source is None:
             return None
@@ -51,6 +56,11 @@ class PromiseResult:
     @cached_property
     def measured(self) -> tuple[UnitShortfall, ...]:
         return tuple(unit for unit in self.units if unit.measured is not None)
+
+    @cached_property
+    def typed(self) -> tuple[UnitShortfall, ...]:
+        """Units whose figure a person typed in."""
+        return tuple(unit for unit in self.measured if unit.is_typed)
 
     @property
     def missing(self) -> int:
@@ -206,10 +216,14 @@ def _value(promise: PerformancePromise, row: Measurement | None) -> Decimal | No
 def _own(
     promise: PerformancePromise, asset: Asset, figures: Figures, alone: bool
 ) -> tuple[Measurement | None, int]:
-    """The newest figure of the unit that is of this promise, and how many it followed."""
-    found = [
+    """The newest figure of the unit that is of this promise, and how many it followed.
+
+    Typed figures count where no reader found one, whatever came last.
+    """
+    every = [
         row for row in figures.get((asset.pk, promise.benchmark), ()) if _is_of(promise, row, alone)
     ]
+    found = [row for row in every if row.recorded_by_id is None] or every
     return (found[-1], len(found) - 1) if found else (None, 0)
 
 
@@ -241,7 +255,8 @@ def _of_cards(
     exact = [value for value in values if value is not None]
     if len(exact) < len(cards):
         return None, None
-    return (sum(exact, Decimal(0)) if adds_up else min(exact)), rows[0]
+    typed = [row for row in rows if row is not None and row.recorded_by_id is not None]
+    return (sum(exact, Decimal(0)) if adds_up else min(exact)), typed[0] if typed else rows[0]
 
 
 def _unit(
@@ -328,8 +343,7 @@ def result_json(result: PromiseResult, *, with_money: bool) -> dict[str, Any]:
                 "shortfall_money": amount(unit.money),
                 "kept": unit.kept,
                 "evidence": None if unit.source is None else unit.source.evidence_id,
-                "typed_by_a_person": unit.source is not None
-                and unit.source.recorded_by_id is not None,
+                "typed_by_a_person": unit.is_typed,
                 "earlier_figures": unit.earlier,
             }
             for unit in result.units

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from core.audit import record
@@ -14,10 +15,10 @@ from core.errors import InputError, InvalidTransition
 from core.messages import msg
 from core.models import User
 from procurement.evidence.types import Evidence, Severity, Verdict
-from procurement.models import Asset, EvidenceFile, Measurement, UnitVerdict
+from procurement.models import Asset, Delivery, EvidenceFile, Measurement, UnitVerdict
 from procurement.models.assets import AssetKind
 from procurement.models.evidence import EvidenceState
-from procurement.promises import BENCHMARKS, unit_of
+from procurement.promises import BENCHMARKS, in_unit, unit_of
 from procurement.serials import fold
 from procurement.services.moves import touch
 from procurement.services.run_proof import lock_delivery, open_runs, refresh_runs
@@ -30,6 +31,8 @@ SPEED_ONLY = frozenset(
         "d2h_low", "h2d_below_peers", "d2h_below_peers", "d2d_low", "d2d_path_low", "path_low", "memory_bandwidth_low",
     }
 )  # fmt: skip
+# A file with one of these verdicts as a whole gives no figures, neither to a reader nor to a person.
+NO_EVIDENCE = frozenset({Verdict.REJECT.value, Verdict.RETEST.value, Verdict.FAIL.value})
 AGAINST = frozenset({"fail", "inconclusive", "retest", "reject", "not_tested"})
 # Figure of a device → benchmark.
 OF_DEVICE = {
@@ -59,6 +62,8 @@ def _is_sound_for(reasons: Iterable[tuple[str, str]]) -> bool:
 
 def measure(evidence: EvidenceFile, found: Evidence) -> list[Measurement]:
     """Write what `found` shows units of the delivery to do; what a reader found in this file before is replaced.
+
+    So is what a person typed in for the same unit and benchmark beside this file. Call it with the delivery locked.
 
     A figure of a card goes to the card that the file names by serial number or UUID. A file without such names
     (HPL, NCCL, MLPerf) speaks of the server it was uploaded for; uploaded for none, it is nobody's figure.
@@ -96,7 +101,23 @@ def measure(evidence: EvidenceFile, found: Evidence) -> list[Measurement]:
     if node is not None and all_sound:
         for benchmark, value, unit in _of_run(found):
             keep(node, benchmark, value, unit)
+    _drop_typed(evidence, rows)
     return Measurement.objects.bulk_create(rows.values())
+
+
+def _drop_typed(evidence: EvidenceFile, rows: Mapping[tuple[int, str, str], Measurement]) -> None:
+    """Take back figures typed in beside `evidence` that a reader now finds in it; each is told in the trail."""
+    typed = Measurement.objects.filter(evidence=evidence).exclude(recorded_by=None)
+    for old in typed.select_related("asset", "recorded_by"):
+        new = rows.get((old.asset_id, old.benchmark, old.name))
+        if new is None:
+            continue
+        record(
+            "measurement.replaced", on=evidence.delivery, by=None, serial=old.asset.serial,
+            benchmark=old.name or old.benchmark, value=[str(old.value), str(new.value)], unit=[old.unit, new.unit],
+            file=str(evidence), sha256=evidence.sha256, typed_by=str(old.recorded_by),
+        )  # fmt: skip
+        old.delete()
 
 
 def _of_run(found: Evidence) -> Iterable[tuple[str, Any, str]]:
@@ -147,7 +168,8 @@ def note_measurement(
     """A figure that a person reads from a file which no reader takes it from; the file is named with it.
 
     Raises NotPermitted, InputError (no such file, unit or benchmark, not a figure) or InvalidTransition (the file is
-    locked, or a reader found this figure in it: what was measured is not typed over).
+    locked, flagged, or no evidence by its verdict, or a reader's figure of the unit and benchmark stands in the
+    delivery: what was measured is not typed over, whatever the figure is called).
     """
     delivery = lock_delivery(delivery_id, action="upload_evidence", by=by)
     evidence = EvidenceFile.objects.filter(pk=evidence_id, delivery=delivery).first()
@@ -158,6 +180,10 @@ def note_measurement(
     if evidence.locked_at is not None:
         raise InvalidTransition(
             msg("%(name)s is locked: a signature rests on it", name=str(evidence))
+        )
+    if evidence.flags or evidence.verdict in NO_EVIDENCE:
+        raise InvalidTransition(
+            msg("%(name)s is flagged or failed: no figure is taken from it", name=str(evidence))
         )
     asset = Asset.objects.filter(
         receipt_line__delivery=delivery, folded_serial=fold(serial),
@@ -188,13 +214,10 @@ def note_measurement(
         raise InputError(
             "value", msg("%(field)s must be above 0", field="value"), value=str(value), limit="> 0"
         )
+    _require_not_read(delivery, asset, benchmark, shown)
     there = Measurement.objects.filter(
         evidence=evidence, asset=asset, benchmark=benchmark, name=words
     ).first()
-    if there is not None and there.recorded_by_id is None:
-        raise InvalidTransition(
-            msg("The reader found %(value)s in this file", value=f"{there.value.normalize():f} {there.unit}")
-        )  # fmt: skip
     before = None if there is None else str(there.value)
     row, _new = Measurement.objects.update_or_create(
         evidence=evidence, asset=asset, benchmark=benchmark, name=words,
@@ -210,6 +233,25 @@ def note_measurement(
     )  # fmt: skip
     refresh_runs(open_runs(delivery))
     return row
+
+
+def _require_not_read(delivery: Delivery, asset: Asset, benchmark: str, unit: str) -> None:
+    """Raise InvalidTransition where a reader's figure of the unit, its server or a card in it stands in the delivery.
+
+    Figures in units that do not compare (samples/s and tokens/s) are not of the same measurement.
+    """
+    same = Q(asset=asset) | Q(asset__parent=asset)
+    if asset.parent_id is not None:
+        same |= Q(asset=asset.parent_id)
+    found = Measurement.objects.filter(
+        same, delivery=delivery, benchmark=benchmark, recorded_by=None
+    ).select_related("evidence__file")
+    for row in found.order_by("pk"):
+        if in_unit(row.value, row.unit, unit) is not None:
+            raise InvalidTransition(
+                msg("The reader found %(value)s in %(name)s", name=str(row.evidence),
+                    value=f"{row.value.normalize():f} {row.unit}")
+            )  # fmt: skip
 
 
 __all__ = ["is_sound", "measure", "note_measurement"]

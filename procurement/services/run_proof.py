@@ -242,6 +242,8 @@ def _in_own_language(message: Message) -> str:
 def _by_promise(run: BurnInRun, promised: Promised) -> tuple[str, str, int | None]:
     """What the vendor promised for this unit or its server: missed waits for a person, unmeasured stays open.
 
+    So does what a person typed in: one person's figure is no file's, and passes nothing alone.
+
     A missed promise is no defect of the unit by itself, so it fails no run; it blocks until a second person lets it go
     (for a credit, say) or somebody fails the unit.
     """
@@ -250,15 +252,21 @@ def _by_promise(run: BurnInRun, promised: Promised) -> tuple[str, str, int | Non
         return ItemResult.NOT_APPLICABLE, "", None
     missed = [(result, unit) for result, unit in found if unit.kept is False]
     open_ = [(result, unit) for result, unit in found if unit.measured is None]
+    typed = [(result, unit) for result, unit in found if unit.is_typed]
     result, unit = max(
-        missed or open_ or found, key=lambda pair: pair[1].share or 0
+        missed or open_ or typed or found, key=lambda pair: pair[1].share or 0
     )  # the worst is told
     words = unit.words
     value = result.promise.label
     if words is not None:
         value = f"{value}: {_in_own_language(words)}"
+    if unit.is_typed:
+        value = f"{value} ({_in_own_language(msg('typed in by a person'))})"
     source = unit.source.evidence_id if unit.source is not None else None
-    state = ItemResult.REVIEW if missed else ItemResult.OPEN if open_ else ItemResult.PASS
+    if missed or (typed and not open_):
+        state = ItemResult.REVIEW
+    else:
+        state = ItemResult.OPEN if open_ else ItemResult.PASS
     return state, Truncator(value).chars(120), source
 
 
@@ -319,7 +327,7 @@ def _open_point(row: RunItem) -> Message:
         return msg("%(code)s failed", code=code)
     if row.item.decided_by == DecidedBy.PROMISE:
         if row.result == ItemResult.REVIEW:
-            return msg("%(code)s: the promise is missed (%(value)s)", code=code, value=row.value)
+            return msg("%(code)s waits for a second person: %(value)s", code=code, value=row.value)
         return msg("%(code)s is open: no file shows %(value)s", code=code, value=row.value)
     if row.result == ItemResult.REVIEW:
         return msg("%(code)s waits for a person to look at it", code=code)
