@@ -17,6 +17,7 @@ from core.messages import msg
 from core.money import Money, money_json
 from procurement.models import Quote, QuoteLine
 from procurement.models.requirements import RfqRequirement
+from procurement.promises import written
 from procurement.requirements import Answered, plain
 
 HEAD = (
@@ -139,7 +140,7 @@ def quote_changes(quote: Quote) -> QuoteChanges | None:
         .order_by("-revision")
         .select_related("rfq", "vendor", "warranty")
         .prefetch_related(
-            "lines__breaks", "lines__rfq_line", "payments", "attachments__file", "answers",
+            "lines__breaks", "lines__promises", "lines__rfq_line", "payments", "attachments__file", "answers",
             "rfq__requirements",
         )[:2]
     )  # fmt: skip
@@ -208,6 +209,7 @@ def _line_changes(before: Quote, after: Quote) -> list[LineChange]:
             changes = (
                 *_changes(old, new, LINE),
                 *_break_changes(old, new),
+                *_promise_changes(old, new),
                 *_asked_changes(old, new),
             )
             if not changes:
@@ -230,14 +232,21 @@ def _nets(quote: Quote) -> dict[int, Money]:
     }
 
 
-def _break_changes(old: QuoteLine, new: QuoteLine) -> tuple[Change, ...]:
-    texts = ["; ".join(str(step) for step in one.breaks.all()) for one in (old, new)]
-    if texts[0] == texts[1]:
+def _text_changes(field: str, label: str, before: str, after: str) -> tuple[Change, ...]:
+    if before == after:
         return ()
     none = _("not stated")
-    return (
-        Change("breaks", _("Price breaks"), texts[0], texts[1], texts[0] or none, texts[1] or none),
-    )
+    return (Change(field, label, before, after, before or none, after or none),)
+
+
+def _break_changes(old: QuoteLine, new: QuoteLine) -> tuple[Change, ...]:
+    texts = ["; ".join(str(step) for step in one.breaks.all()) for one in (old, new)]
+    return _text_changes("breaks", _("Price breaks"), *texts)
+
+
+def _promise_changes(old: QuoteLine, new: QuoteLine) -> tuple[Change, ...]:
+    texts = ["; ".join(sorted(written(one.promises.all()).splitlines())) for one in (old, new)]
+    return _text_changes("promises", _("Promised throughput"), *texts)
 
 
 def _asked_changes(old: QuoteLine, new: QuoteLine) -> tuple[Change, ...]:

@@ -74,6 +74,20 @@ def test_every_field_and_line_before_and_after(s):
     assert (found.difference.amount, found.difference.currency) == (Decimal("-45200.00"), "CNY")
 
 
+def test_a_lowered_promise_is_a_change(s):
+    rfq = b.rfq(s)
+    told = {"benchmark": "hpl", "per": "server", "value": "330000"}
+    b.quote(s, rfq, lines=[b.line(promises=[told])])
+    lower = b.quote(s, rfq, lines=[b.line(promises=[{**told, "value": "300000"}])])
+    [row] = quote_changes(lower).lines
+    assert [(one.field, one.before, one.after) for one in row.changes] == [
+        ("promises", "HPL: 330000 Gflop/s per server", "HPL: 300000 Gflop/s per server")
+    ]
+    none = b.quote(s, rfq, lines=[b.line()])
+    [row] = quote_changes(none).lines
+    assert row.changes[0].shown_after == "not stated"
+
+
 def test_a_first_version_changed_nothing_and_another_currency_has_no_difference(s):
     rfq = b.rfq(s)
     first = b.quote(s, rfq)
