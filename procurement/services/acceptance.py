@@ -256,7 +256,7 @@ def _teach(acceptance: Acceptance, included: Sequence[AcceptanceUnit]) -> None:
         promised = median(unit.promised for unit in result.measured)
         record_benchmark(
             AcceptanceBenchmark(
-                reference=f"{acceptance.number} {result.line.position} {result.promise.label}",
+                reference=f"{acceptance.number} {result.line.position} #{result.promise.pk} {result.promise.label}",
                 accelerator_slug=slug,
                 promised=float(promised),
                 measured=float(measured),
