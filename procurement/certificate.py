@@ -20,7 +20,7 @@ from procurement.models import (
 )
 from procurement.models.burn_in import DecidedBy, ItemResult
 from procurement.models.evidence import VerdictChoice
-from procurement.selectors.promised import promised_against_measured, rule
+from procurement.selectors.promised import promised_against_measured
 
 # What a PDF reader still opens. Larger files are named with their hash and stay in the archive.
 MAX_EMBEDDED_FILE = 20 * 1024 * 1024
@@ -47,7 +47,8 @@ class IndexRow:
 
 
 def render_certificate(certificate: AcceptanceCertificate) -> bytes:
-    """PDF bytes; the same acceptance and language give the same bytes.
+    """PDF bytes; the same acceptance and language give the same bytes. No price is in it: whoever reads the delivery
+    opens it.
 
     Raises EvidenceMissing when a file is no longer what was uploaded. Reads whole files: call it in a task.
     """
@@ -75,7 +76,6 @@ def render_certificate(certificate: AcceptanceCertificate) -> bytes:
                 acceptance.delivery,
                 assets=[pk for u in included for pk in (u.asset_id, u.asset.parent_id) if pk],
             ),
-            "promised_rule": rule(),
             "warranties": _warranties(included),
             "policies": sorted({file.policy_version for file in files if file.policy_version}),
             "index": index,
