@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from statistics import median
 from typing import Any
+
+from django.db.models import Q
 
 from core.messages import Message, msg
 from core.money import Money, round_amount
@@ -100,8 +102,10 @@ class PromiseResult:
 
     @property
     def state(self) -> str:
-        """missed, open (units without a figure) or kept."""
-        return "missed" if self.short else "open" if self.missing else "kept"
+        """missed, open (units without a figure, or no unit at all) or kept."""
+        if self.short:
+            return "missed"
+        return "kept" if self.measured and not self.missing else "open"
 
 
 def sum_money(currency: str, amounts: Iterable[Money | None]) -> Money:
@@ -115,7 +119,8 @@ def promised_against_measured(
 ) -> list[PromiseResult]:
     """Every promise on the ordered lines that came with `delivery`, in a number of queries that does not grow.
 
-    `assets` (ids) narrows the units, to those of one acceptance for instance; None: all that are not gone.
+    `assets` (ids) narrows the units, to those of one acceptance for instance, and leaves promises about none of them
+    out; None: all that are not gone. What a server shows is of all of its cards, whichever are asked for.
     """
     promises = list(
         PerformancePromise.objects.filter(line__order_lines__receipts__delivery=delivery)
@@ -127,10 +132,10 @@ def promised_against_measured(
     lines: dict[int, list[OrderLine]] = defaultdict(list)
     for line in OrderLine.objects.filter(receipts__delivery=delivery).select_related("order"):
         lines[line.quote_line_id].append(line)
-    there = Asset.objects.filter(receipt_line__delivery=delivery)
-    there = (
-        there.exclude(status__in=GONE_ASSET) if assets is None else there.filter(pk__in=set(assets))
-    )
+    asked = None if assets is None else frozenset(assets)
+    there = Asset.objects.filter(receipt_line__delivery=delivery).exclude(status="voided")
+    in_place = ~Q(status__in=GONE_ASSET)
+    there = there.filter(in_place if asked is None else in_place | Q(pk__in=asked))
     units = list(there.select_related("parent", "receipt_line").order_by("serial"))
     figures: dict[tuple[int, str], list[Measurement]] = defaultdict(list)
     for row in (
@@ -147,7 +152,7 @@ def promised_against_measured(
     names: dict[tuple[int, str, str], int] = defaultdict(int)
     for promise in promises:
         names[promise.line_id, promise.benchmark, promise.unit] += 1
-    return [
+    found = [
         PromiseResult(
             promise,
             line,
@@ -157,6 +162,7 @@ def promised_against_measured(
                     line,
                     by_line[line.pk],
                     figures,
+                    asked=asked,
                     alone=names[promise.line_id, promise.benchmark, promise.unit] == 1,
                 )
             ),
@@ -164,6 +170,7 @@ def promised_against_measured(
         for promise in promises
         for line in lines[promise.line_id]
     ]
+    return [result for result in found if result.units or asked is None]
 
 
 Figures = Mapping[tuple[int, str], Sequence[Measurement]]
@@ -175,38 +182,60 @@ def _units(
     assets: Sequence[Asset],
     figures: Figures,
     *,
+    asked: Collection[int] | None,
     alone: bool,
 ) -> Iterable[UnitShortfall]:
-    """The units a promise is about: servers for one per server where they are known, else cards."""
-    cards = [asset for asset in assets if asset.kind == AssetKind.ACCELERATOR]
+    """The units a promise is about, of those `asked` for: servers for one per server where they are whole, else cards.
+
+    `assets` are all of the line that count, so that a server's figure is shared among all of its cards.
+    """
     in_node: dict[int, list[Asset]] = defaultdict(list)
-    for card in cards:
-        if card.parent_id is not None:
-            in_node[card.parent_id].append(card)
-    known = BENCHMARKS[promise.benchmark]
-    per_item = max(line.accelerators_per_item, 1)
     for asset in assets:
+        if asset.kind == AssetKind.ACCELERATOR and asset.parent_id is not None:
+            in_node[asset.parent_id].append(asset)
+    adds_up = BENCHMARKS[promise.benchmark].adds_up
+    per_item = max(line.accelerators_per_item, 1)
+    # A promise for eight cards is held against eight: a server short of some, or taken in part, goes card by card.
+    whole = {
+        node
+        for node, inside in in_node.items()
+        if len(inside) >= per_item and (asked is None or all(card.pk in asked for card in inside))
+    }
+    nodes = {asset.pk for asset in assets if asset.kind == AssetKind.NODE}
+    for asset in assets:
+        if asked is not None and asset.pk not in asked:
+            continue
         inside = in_node.get(asset.pk, [])
-        if promise.per == Per.SERVER and asset.kind == AssetKind.NODE and inside:
+        if promise.per == Per.SERVER and asset.kind == AssetKind.NODE and asset.pk in whole:
             row, earlier = _own(promise, asset, figures, alone)
             value = _value(promise, row)
-            if row is None:
-                value, row = _of_cards(promise, inside, figures, alone, adds_up=known.adds_up)
+            if _is_weak(row):
+                of_cards, source = _of_cards(promise, inside, figures, alone, adds_up=adds_up)
+                if source is not None and (row is None or not _is_weak(source)):
+                    value, row, earlier = of_cards, source, 0
             yield _unit(promise, line, asset, len(inside), promise.value, value, row, earlier)
         elif asset.kind == AssetKind.ACCELERATOR and (
-            promise.per == Per.CARD or asset.parent_id is None
+            promise.per == Per.CARD
+            or asset.parent_id is None
+            or (asset.parent_id in nodes and asset.parent_id not in whole)
         ):
             row, earlier = _own(promise, asset, figures, alone)
             value = _value(promise, row)
-            if row is None and asset.parent_id is not None and asset.parent is not None:
-                row, earlier = _own(promise, asset.parent, figures, alone)
-                value = _value(promise, row)
-                if value is not None and known.adds_up:
-                    value = value / len(in_node[asset.parent_id])
+            if _is_weak(row) and asset.parent_id is not None and asset.parent is not None:
+                source, before = _own(promise, asset.parent, figures, alone)
+                of_server = _value(promise, source)
+                if of_server is not None and (row is None or not _is_weak(source)):
+                    cards = max(len(in_node[asset.parent_id]), per_item)
+                    value, row, earlier = of_server / (cards if adds_up else 1), source, before
             wanted = promise.value
-            if promise.per == Per.SERVER and known.adds_up:
+            if promise.per == Per.SERVER and adds_up:
                 wanted = wanted / per_item
             yield _unit(promise, line, asset, 1, wanted, value, row, earlier)
+
+
+def _is_weak(row: Measurement | None) -> bool:
+    """Whether a figure gives way to a reader's of the whole server, or of its cards: there is none, or it was typed."""
+    return row is None or row.recorded_by_id is not None
 
 
 def _value(promise: PerformancePromise, row: Measurement | None) -> Decimal | None:

@@ -1,5 +1,6 @@
 """Promised throughput: told with the quote, held against files, told in per cent and money, decides and teaches."""
 
+from dataclasses import replace
 from decimal import Decimal
 from io import BytesIO
 
@@ -309,6 +310,62 @@ def test_a_server_is_measured_by_the_file_uploaded_for_it():
     assert item(delivery).result == ItemResult.REVIEW  # each card in it
 
 
+def in_a_server(s, *promises):
+    """Eight cards in one server, ordered as one item; the delivery, its server and its cards by serial number."""
+    order = issued_with(
+        s, *promises, quantity="1", price="2000000", accelerators_per_item=8,
+    )  # fmt: skip
+    delivery = make.received(
+        s, order, lines=[{"position": 1, "quantity": "1", "units": make.units(node_serial="SRV-1")}]
+    )
+    make.burning(s, delivery)
+    units = delivery.lines.get().assets
+    return delivery, units.get(kind="node"), list(units.exclude(kind="node").order_by("serial"))
+
+
+def test_a_server_of_which_some_cards_are_taken_is_compared_card_by_card():
+    s = make.shop()
+    delivery, node, cards = in_a_server(
+        s,
+        promise("400", "hpl", "server", unit="Tflop/s"),
+        promise("50", "hpl", "card", unit="Tflop/s", blocking=False),
+        promise("4000", "gpu_burn", "server", unit="Tflop/s"),
+    )
+    make.upload(s, delivery)
+    make.upload(s, delivery, HPL_LOG, node_id=node.pk)
+    taken = [node.pk, *(card.pk for card in cards[:7])]
+    hpl, each, burn = promised_against_measured(delivery, assets=taken)
+    for result in (hpl, each):
+        assert [unit.asset for unit in result.units] == cards[:7]
+        assert {unit.measured for unit in result.units} == {Decimal("357.16") / 8}
+        assert {unit.promised for unit in result.units} == {Decimal(50)}
+        assert result.share == 1 - Decimal("357.16") / 400
+        assert result.money.amount == (
+            Decimal(2_000_000) * 7 / 8 * (1 - Decimal("357.16") / 400)
+        ).quantize(Decimal("0.01"))
+    assert (burn.state, len(burn.units), burn.missing) == ("kept", 7, 0)
+    whole, _each, _burn = promised_against_measured(
+        delivery, assets=[node.pk, *(card.pk for card in cards)]
+    )
+    assert [(unit.asset, unit.cards) for unit in whole.units] == [(node, 8)]
+
+
+def test_a_promise_about_no_unit_is_not_kept():
+    s = make.shop()
+    delivery = burned(s, promise("500000"))
+    assert promised_against_measured(delivery, assets=[]) == []
+    [result] = promised_against_measured(delivery)
+    assert replace(result, units=()).state == "open"
+
+
+def test_each_promise_of_a_line_teaches():
+    s = make.shop()
+    delivery = burned(s, promise("500000"), promise("510000", per="server"))
+    burn_in.complete_ready(delivery_id=delivery.pk, by=s.engineer)
+    make.accepted(s, delivery)
+    assert sorted(row.estimated for row in MeasuredOutcome.objects.all()) == [500_000, 510_000]
+
+
 def test_the_signature_teaches_the_calibration_once():
     s = make.shop()
     delivery = burned(s, promise("500000"))
@@ -367,6 +424,9 @@ def test_the_certificate_tells_what_was_promised(client):
         "Kept",
     ):
         assert words in text
+    # Whoever opens the delivery opens the certificate; not all of them read prices.
+    for words in ("Worth", "Price of one card", "CNY"):
+        assert words not in text
     client.force_login(s.procurement)
     assert "500,000" in client.get(made.get_absolute_url()).content.decode()
 
