@@ -10,7 +10,8 @@ from core.messages import msg, shown
 from planning.estimators.config_fields import NESTED, Config
 from planning.estimators.precision import usual_dtype
 
-_BY_BITS = ("awq", "gptq", "gptqmodel", "auto-round", "autoround", "hqq", "aqlm", "eetq")
+_BY_BITS = ("awq", "gptq", "gptqmodel", "auto-round", "autoround", "hqq")
+_EIGHT_BITS = ("eetq",)  # know no other width
 _INTEGERS = {4: "int4", 8: "int8"}
 _FLOATS = {4: "fp4", 8: "fp8"}
 
@@ -35,13 +36,32 @@ def stated_weights(config: Config) -> str | None:
     if isinstance(groups, Mapping) and groups:  # compressed-tensors, ModelOpt
         return _of_groups(groups)
     if any(method.startswith(name) for name in _BY_BITS):
-        bits = stated.get("bits", stated.get("w_bit", stated.get("nbits", 4)))
-        return _known(_INTEGERS, bits, "quantization_config.bits", bits)
+        return _of_bits(stated, method)
+    if method in _EIGHT_BITS:
+        return "int8"
     written = str(stated.get("quant_algo") or method)
     ours = usual_dtype(written)
     if ours is None:
         raise _unknown("quantization_config.quant_method", written)
     return ours
+
+
+def _of_bits(stated: Mapping[str, Any], method: str) -> str:
+    """Integers or, where auto-round says so, floats of as many bits as are stated; HQQ states them deeper inside."""
+    inner: Any = stated.get("quant_config")
+    inner = inner.get("weight_quant_params") if isinstance(inner, Mapping) else None
+    for part in (stated, inner if isinstance(inner, Mapping) else {}):
+        bits = next((part[k] for k in ("bits", "w_bit", "nbits") if part.get(k) is not None), None)
+        if bits is not None:
+            kind = str(stated.get("data_type") or "int")
+            known = _FLOATS if "fp" in kind or "float" in kind else _INTEGERS
+            said = bits if known is _INTEGERS else f"{kind}{bits}"
+            return _known(known, bits, "quantization_config.bits", said)
+    text = msg(
+        "quantization_config (%(method)s) states no bits; say which type of weights to take in weight_precision",
+        method=method,
+    )
+    raise InputError("weight_precision", text, value=method, limit="fp8, int8, int4, fp4")
 
 
 def _quantization(config: Config) -> Mapping[str, Any]:

@@ -206,6 +206,12 @@ def _tensors(*weights):
     return {"quant_method": "compressed-tensors", "config_groups": groups}
 
 
+def _hqq(bits):
+    """As HqqConfig.to_dict writes it (transformers, quantization_config.py)."""
+    inner = {"weight_quant_params": {"nbits": bits, "group_size": 64, "axis": 1}}
+    return {"quant_method": "hqq", "quant_config": inner, "skip_modules": ["lm_head"]}
+
+
 FP8 = {"num_bits": 8, "type": "float"}
 
 
@@ -214,6 +220,12 @@ FP8 = {"num_bits": 8, "type": "float"}
     [
         ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4"),
         ({"quant_method": "gptq", "bits": 8}, "int8"),
+        ({"quant_method": "eetq", "weights": "int8"}, "int8"),  # EetqConfig: int8 alone
+        (_hqq(8), "int8"),
+        (_hqq(4), "int4"),
+        ({"quant_method": "auto-round", "bits": 4, "data_type": "int", "sym": True}, "int4"),
+        ({"quant_method": "auto-round", "bits": 4, "data_type": "mx_fp", "group_size": 32}, "fp4"),
+        ({"quant_method": "auto-round", "bits": 8, "data_type": "fp"}, "fp8"),
         ({"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]}, "fp8"),  # DeepSeek-V3
         ({"quant_method": "fbgemm_fp8"}, "fp8"),  # Llama-3.1-405B-FP8
         ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}, "fp4"),  # gpt-oss
@@ -236,6 +248,13 @@ def test_the_config_states_the_type_of_its_weights(stated, dtype):
     [
         {"quant_method": "gptq", "bits": 3},
         {"quant_method": "gptq", "bits": [4]},
+        {"quant_method": "gptq", "group_size": 128},
+        {
+            "quant_method": "hqq",
+            "quant_config": {"self_attn.q_proj": {"nbits": 4}},
+        },  # layer by layer
+        {"quant_method": "aqlm", "nbits_per_codebook": 16, "num_codebooks": 1, "in_group_size": 8},
+        {"quant_method": "auto-round", "bits": 6, "data_type": "fp"},
         {"quant_method": "bitnet"},
         _tensors({"num_bits": 6, "type": "float"}),
         {"config_groups": {"a": 5}},
