@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from core.errors import InputError, out_of_range, require_between
+from core.errors import InputError, out_of_range, require_at_least, require_between
 from core.messages import Message, msg
 from planning.estimators.types import (
     Architecture,
@@ -266,21 +266,18 @@ def validate(architecture: Architecture) -> Architecture:
     """The same architecture, or :class:`InputError` naming the first field that cannot be."""
     a = architecture
     for field, limit in LARGEST.items():
-        value = getattr(a, field)
-        _positive(field, value)
-        if value > limit:
-            raise _above(field, value, limit)
+        require_between(field, getattr(a, field), 1, limit)
     for field in _COUNTS:
         require_between(field, getattr(a, field) or 0, 0, MOST)
     _within_layers(a)
     if a.moe is not None:
         _validate_experts(a, a.moe)
     if dense_mlp_layers(a):
-        _positive("ffn", a.ffn)
+        require_at_least("ffn", a.ffn, 1)
     _heads_divide("", full_attention(a))
     for field in ("sliding_window", "max_context", "value_dim", "embedding_dim"):
         if getattr(a, field) is not None:
-            _positive(field, getattr(a, field))
+            require_at_least(field, getattr(a, field), 1)
     if a.windowed is not None:
         for name in ("heads", "kv_heads", "head_dim"):
             require_between(f"windowed.{name}", getattr(a.windowed, name), 1, LARGEST[name])
@@ -354,11 +351,6 @@ def _validate_experts(architecture: Architecture, moe: MixtureOfExperts) -> None
     require_between("moe.shared_experts", moe.shared_experts, 0, 1_000)
 
 
-def _positive(field: str, value: int) -> None:
-    if not value >= 1:
-        raise _below(field, value, 1)
-
-
 # Beyond what any published shape reaches by a wide margin: a slip of the keyboard, not a model.
 LARGEST = {
     "layers": 10_000, "hidden": 1_000_000, "heads": 100_000, "kv_heads": 100_000, "head_dim": 100_000,
@@ -370,26 +362,6 @@ _COUNTS = (
     "ffn", "sliding_window", "cross_attention_layers", "position_embeddings", "max_context", "value_dim",
     "embedding_dim", "per_layer_embedding",
 )  # fmt: skip
-
-
-def _above(field: str, value: float, limit: float) -> InputError:
-    text = msg(
-        "%(field)s is %(value)s; it must be at most %(limit)s",
-        field=field,
-        value=value,
-        limit=limit,
-    )
-    return InputError(field, text, value=value, limit=limit)
-
-
-def _below(field: str, value: float, limit: float) -> InputError:
-    text = msg(
-        "%(field)s is %(value)s; it must be at least %(limit)s",
-        field=field,
-        value=value,
-        limit=limit,
-    )
-    return InputError(field, text, value=value, limit=limit)
 
 
 # A typical decoder of today (Llama 3, Qwen 3): gated, 128-wide heads, 8 key/value heads, ffn 3.5 x hidden.
@@ -430,11 +402,7 @@ def architecture_from_count(
         If a count is below 10 million, above 100 trillion, or active exceeds the total.
     """
     for field, value in {"params": params, "active": params if active is None else active}.items():
-        if not value >= 1e7:
-            raise _below(field, value, 1e7)
-    if params > 1e14:
-        text = msg("params is %(value)s; it must be at most %(limit)s", value=params, limit=1e14)
-        raise InputError("params", text, value=params, limit=1e14)
+        require_between(field, value, 1e7, 1e14)
     if active is not None and active > params:
         text = msg(
             "active is %(value)s; it must be at most params (%(limit)s)", value=active, limit=params

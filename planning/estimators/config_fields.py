@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InputError, out_of_range
+from core.errors import InputError, out_of_range, require_at_least
 from core.messages import Message, msg, shown
 
 Config = Mapping[str, Any]
@@ -41,6 +41,9 @@ SHARED_EXPERTS = (
 SHARED_FFN = (
     "shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size",
     "share_expert_dim",
+)  # fmt: skip
+DRAFTS = (
+    "num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers", "num_mtp_layers", "num_mtp_modules",
 )  # fmt: skip
 NESTED = (
     "text_config",
@@ -134,12 +137,7 @@ class Fields:
         value = self.optional(*keys, least=-MOST)
         if value is None:
             raise missing(keys[0])
-        if value < 1:
-            key = self.given(*keys) or keys[0]
-            text = msg(
-                "%(field)s is %(value)s; it must be at least %(limit)s", field=key, value=value, limit=1
-            )  # fmt: skip
-            raise InputError(key, text, value=value, limit=1)
+        require_at_least(self.given(*keys) or keys[0], value, 1)
         return value
 
     def flag(self, key: str) -> bool:
@@ -148,6 +146,28 @@ class Fields:
     def listed(self, key: str) -> list[Any]:
         value = self.config.get(key)
         return list(value) if isinstance(value, list | tuple) else []
+
+    def per_layer(self, key: str, layers: int) -> list[Any]:
+        """What `key` lists for each of `layers` layers; [] where it is no list or an empty one.
+
+        Layers that draft further tokens may follow, as many as the config tells: what is said of them is left out.
+
+        Raises
+        ------
+        InputError
+            If fewer layers are listed than there are, or more.
+        """
+        listed = self.listed(key)
+        most = layers + (self.optional(*DRAFTS) or 0)
+        if listed and not layers <= len(listed) <= most:
+            text = msg(
+                "%(field)s lists %(value)s layers; the configuration has %(limit)s",
+                field=key,
+                value=len(listed),
+                limit=layers,
+            )
+            raise InputError(key, text, value=len(listed), limit=layers)
+        return listed[:layers]
 
     def nested(self, key: str) -> Config:
         value = self.config.get(key)

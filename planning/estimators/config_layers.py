@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
-from core.errors import InputError
-from core.messages import msg
 from planning.estimators.config_fields import EXPERTS, HEADS, Fields, not_read
 from planning.estimators.types import AttentionShape, StateSpace
 
@@ -64,29 +61,20 @@ def _kinds(f: Fields, layers: int) -> list[str] | None:
     """The kind of each layer, where the config lists them."""
     pattern = f.config.get("hybrid_override_pattern")
     if isinstance(pattern, str) and pattern:
-        unknown = sorted(set(pattern) - set(_PATTERN))
-        if unknown:
+        if set(pattern) - set(_PATTERN):
             raise not_read("hybrid_override_pattern", pattern)
         return [_PATTERN[mark] for mark in pattern]
     for key in ("layer_types", "layers_block_type", "hybrid_layer_pattern"):
-        listed = f.listed(key)
+        listed = f.per_layer(key, layers)
         if not listed:
             continue
         if key == "hybrid_layer_pattern":  # 1: windowed
             listed = ["sliding_attention" if kind == 1 else "full_attention" for kind in listed]
         kinds = [str(kind) for kind in listed]
-        if len(kinds) < layers:
-            text = msg(
-                "%(field)s lists %(value)s layers; the configuration has %(limit)s",
-                field=key,
-                value=len(kinds),
-                limit=layers,
-            )
-            raise InputError(key, text, value=len(kinds), limit=layers)
-        unknown = sorted(set(kinds[:layers]) - _FULL - _WINDOWED - _STATE - _MLP)
+        unknown = sorted(set(kinds) - _FULL - _WINDOWED - _STATE - _MLP)
         if unknown:
             raise not_read(key, ", ".join(unknown))
-        return kinds[:layers]  # what follows are layers for drafts of further tokens
+        return kinds
     return None
 
 
@@ -130,9 +118,9 @@ def _linear_layers(f: Fields, layers: int) -> int:
     kda = f.nested("linear_attn_config").get("kda_layers")
     if isinstance(kda, list):
         return min(len(kda), layers)
-    flags = f.listed("attn_type_list")  # MiniMax-Text: 0 is lightning attention
+    flags = f.per_layer("attn_type_list", layers)  # MiniMax-Text: 0 is lightning attention
     if flags:
-        return sum(flag == 0 for flag in flags[:layers])
+        return sum(flag == 0 for flag in flags)
     for key in ("attn_layer_indices", "full_attn_idxs"):  # Bamba, LFM2
         if f.config.get(key) is not None:
             return layers - len(f.listed(key))
@@ -163,7 +151,7 @@ def _window(f: Fields, layers: int) -> tuple[int | None, int]:
     if window is None:
         return None, 0
     if window == f.optional("attention_chunk_size"):  # Llama 4: every fourth layer sees all
-        full = sum(flag == 0 for flag in f.listed("no_rope_layers")) or layers // 4
+        full = sum(flag == 0 for flag in f.per_layer("no_rope_layers", layers)) or layers // 4
         return window, max(layers - full, 0)
     pattern = f.config.get("sliding_window_pattern")
     if isinstance(pattern, str) and pattern and set(pattern) <= {"L", "G"}:  # EXAONE 4
@@ -180,8 +168,8 @@ def _window(f: Fields, layers: int) -> tuple[int | None, int]:
     return window, layers if first is None else max(layers - first, 0)
 
 
-def windowed_shape(f: Fields, full: AttentionShape, per_layer: list[Any]) -> AttentionShape | None:
-    """Heads of the windowed layers where the config gives them others; `per_layer` is the kind of each layer."""
+def windowed_shape(f: Fields, full: AttentionShape, layers: int) -> AttentionShape | None:
+    """Heads of the windowed ones of `layers` layers, where the config gives them others."""
     other = f.nested("attention_other_setting")  # Step 3.5
     if other.get("attention_type") == "sliding_attention":
         o = Fields(other, f.name)
@@ -197,12 +185,14 @@ def windowed_shape(f: Fields, full: AttentionShape, per_layer: list[Any]) -> Att
             f.optional("swa_head_dim") or full.head_dim,
             f.optional("swa_v_head_dim") or full.value_dim,
         )
-    heads = f.listed("num_attention_heads_per_layer")  # Laguna
+    heads = f.per_layer("num_attention_heads_per_layer", layers)  # Laguna
     if not heads:
         return None
-    kinds = [str(kind) in _WINDOWED for kind in per_layer]
-    of_windowed = {n for n, windowed in zip(heads, kinds, strict=False) if windowed}
-    of_full = {n for n, windowed in zip(heads, kinds, strict=False) if not windowed}
+    kinds = [str(kind) in _WINDOWED for kind in f.per_layer("layer_types", layers)]
+    if not kinds:
+        raise not_read("num_attention_heads_per_layer", heads)
+    of_windowed = {n for n, windowed in zip(heads, kinds, strict=True) if windowed}
+    of_full = {n for n, windowed in zip(heads, kinds, strict=True) if not windowed}
     if len(of_windowed) > 1 or of_full - {full.heads} or not all(type(n) is int for n in heads):
         raise not_read("num_attention_heads_per_layer", heads)
     return replace(full, heads=of_windowed.pop()) if of_windowed else None
@@ -210,9 +200,9 @@ def windowed_shape(f: Fields, full: AttentionShape, per_layer: list[Any]) -> Att
 
 def sparse_layers(f: Fields, layers: int) -> int:
     """How many of `layers` layers have routed experts."""
-    flags = f.listed("moe_layer_freq") or f.listed("mlp_layer_types")
+    flags = f.per_layer("moe_layer_freq", layers) or f.per_layer("mlp_layer_types", layers)
     if flags:
-        return sum(flag in (1, "sparse", "moe") for flag in flags[:layers])
+        return sum(flag in (1, "sparse", "moe") for flag in flags)
     named = f.config.get("moe_layers_enum")  # Step 3: "4,5,6"
     if isinstance(named, str):
         return len([part for part in named.split(",") if part.strip()])

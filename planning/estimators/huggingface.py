@@ -113,7 +113,7 @@ class _Reader(Fields):
         full = self._attention(hidden, kinds)
         windowed = None
         if kinds.sliding:
-            windowed = windowed_shape(self, full, self.listed("layer_types"))
+            windowed = windowed_shape(self, full, layers)
         if self.given("global_head_dim", "num_global_key_value_heads"):
             full, windowed = self._global(full), replace(full, value_dim=0)
         moe = self._experts(layers, kinds)
@@ -229,17 +229,9 @@ class _Reader(Fields):
         key = self.given("intermediate_size_mlp", *FFN)
         if key is None:
             return self._ffn_left_out(shape.hidden)
-        value = self.config[key]
-        if isinstance(value, list | tuple) and len(value) != layers:
-            text = msg(
-                "%(field)s lists %(value)s layers; the configuration has %(limit)s",
-                field=key,
-                value=len(value),
-                limit=layers,
-            )
-            raise InputError(key, text, value=len(value), limit=layers)
-        if isinstance(value, list | tuple) and len(set(map(str, value))) > 1:
-            widths = [Fields({key: one}, self.name).required(key) for one in value]
+        listed = self.per_layer(key, layers)
+        if len(set(map(str, listed))) > 1:
+            widths = [Fields({key: one}, self.name).required(key) for one in listed]
             mean = round(sum(widths) / len(widths))
             text = msg(
                 "Feed-forward parts differ from layer to layer; their mean width of %(mean)s is used",
@@ -379,14 +371,7 @@ class _Reader(Fields):
             return
         if self.config[field] == 0 and not self.optional(*TOP_K):  # dense, and said so
             return
-        value = self.optional(field, least=-1)
-        text = msg(
-            "%(field)s is %(value)s; it must be at least %(limit)s",
-            field=field,
-            value=value if value is not None else "",
-            limit=1,
-        )
-        raise InputError(field, text, value=value, limit=1)
+        self.required(field)
 
     def _two_in_one(self, shape: Architecture) -> Architecture:
         """LongCat: a layer holds attention and a dense part twice, and experts once; some experts do nothing."""

@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from core.errors import InputError
+from core.errors import InputError, out_of_range
 from core.messages import msg, shown
 from core.strict_json import JSONProblem, check_json
 from planning.estimators.architecture import architecture_from_count, validate
@@ -163,14 +163,8 @@ def _value(hint: Any, value: Any, path: str) -> Any:
             limit=kind,
         )
         raise InputError(path, text, value=shown(value), limit=kind)
-    if wanted in (int, float) and abs(value) > LARGEST_NUMBER:
-        text = msg(
-            "%(field)s is %(value)s; it must be at most %(limit)s",
-            field=path,
-            value=shown(value),
-            limit=f"{LARGEST_NUMBER:.0e}",
-        )
-        raise InputError(path, text, value=shown(value), limit=LARGEST_NUMBER)
+    if number and not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
+        raise out_of_range(path, value, -LARGEST_NUMBER, LARGEST_NUMBER, shown=shown(value))
     if wanted is str and len(value) > LONGEST_NAME:
         text = msg("%(field)s is longer than %(limit)s characters", field=path, limit=LONGEST_NAME)
         raise InputError(path, text, value=shown(value), limit=LONGEST_NAME)

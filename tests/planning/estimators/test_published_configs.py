@@ -74,6 +74,16 @@ def test_qwen_has_no_window_when_the_flag_is_left_out():
     assert architecture_from_config(config).sliding_window is None
 
 
+def test_layers_that_draft_tokens_are_listed_and_left_out():
+    # Step 3.5 Flash as published lists 48 layers: 45, and num_nextn_predict_layers 3 that draft
+    config = BY_NAME["Step-3.5-Flash"]
+    listed = [*config["layer_types"], *["sliding_attention"] * 3]
+    shape = architecture_from_config(
+        {**config, "layer_types": listed, "num_nextn_predict_layers": 3}
+    )
+    assert (shape.layers, shape.sliding_layers) == (45, 33)
+
+
 def test_what_a_class_default_gave_is_said():
     shape = architecture_from_config(BY_NAME["gemma-3-4b-it"])
     assert "vocab_size 262208" in shape.assumed[0].render()
@@ -127,6 +137,12 @@ def test_rotary_scaling_lengthens_the_context(told, context):
         ({"block_types": ["recurrent", "attention"]}, "block_types"),  # RecurrentGemma
         ({"layer_types": ["retention"] * 126}, "layer_types"),
         ({"layer_types": ["full_attention"] * 3}, "layer_types"),
+        ({"layer_types": ["full_attention"] * 127}, "layer_types"),
+        ({"attn_type_list": [0, 1]}, "attn_type_list"),  # MiniMax-Text
+        ({"attention_chunk_size": 8192, "no_rope_layers": [1, 1, 1, 0]}, "no_rope_layers"),  # Llama 4
+        ({"num_experts": 8, "num_experts_per_tok": 2, "moe_layer_freq": [1] * 4}, "moe_layer_freq"),
+        ({"num_experts": 8, "num_experts_per_tok": 2, "mlp_layer_types": ["sparse"]}, "mlp_layer_types"),
+        ({"sliding_window": 8, "num_attention_heads_per_layer": [128]}, "num_attention_heads_per_layer"),
         ({"hybrid_override_pattern": "M*?"}, "hybrid_override_pattern"),
         ({"mamba_d_state": 16}, "mamba_d_state"),
         ({"sliding_window": 4096, "sliding_window_pattern": "LXG"}, "sliding_window_pattern"),
