@@ -13,7 +13,7 @@ from procurement.models.vendors import Vendor
 
 
 class ConflictStatement(models.Model):
-    """One statement of one person on one RFQ; the newest of a person counts, older ones stay.
+    """One statement of one person on one RFQ. Conflicts add up until the person states that there is none.
 
     A conflict that names its vendor holds on every RFQ in which that vendor quotes.
     """

@@ -5,6 +5,7 @@ A declared conflict holds whatever the policy says, on every decision about the 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from django.db import transaction
@@ -33,7 +34,8 @@ def state_conflict(
     vendor_id: int | None = None,
     version: int | None = None,
 ) -> Rfq:
-    """Say whether one has an interest in a vendor of the RFQ. Said again, the newer statement counts.
+    """Say whether one has an interest in a vendor of the RFQ. A conflict adds to those stated before;
+    that there is none takes all of them back.
 
     With `vendor_id` it holds on other RFQs too in which this vendor quotes, until one states otherwise there. Raises
     NotPermitted, InvalidTransition or InputError (a conflict that is not named, a vendor that was not invited).
@@ -70,7 +72,7 @@ def state_conflict(
 
 
 def newest(rfq: Rfq) -> dict[int, ConflictStatement]:
-    """Person id → the statement that counts."""
+    """Person id → the newest statement: while it declares a conflict, one stands here."""
     return {row.person_id: row for row in rfq.statements.select_related("person").order_by("pk")}
 
 
@@ -80,16 +82,18 @@ def in_conflict(rfq: Rfq, people: Iterable[User]) -> set[int]:
     ids = {person.pk for person in people}
     here = newest(rfq)
     found = {pk for pk in ids if pk in here and here[pk].has_conflict}
-    quoting = set(rfq.quotes.values_list("vendor", flat=True))
-    elsewhere: dict[tuple[int, int], ConflictStatement] = {}
+    quoting: set[int | None] = set(rfq.quotes.values_list("vendor", flat=True))
+    vendors: dict[tuple[int, int], set[int | None]] = defaultdict(set)
     rows = ConflictStatement.objects.filter(
         person__in=ids - set(here), rfq__invitations__vendor__in=quoting
     )
     for row in rows.order_by("pk"):
-        elsewhere[row.person_id, row.rfq_id] = row  # the newest of each RFQ counts there
-    return found | {
-        row.person_id for row in elsewhere.values() if row.has_conflict and row.vendor_id in quoting
-    }
+        declared = vendors[row.person_id, row.rfq_id]
+        if row.has_conflict:
+            declared.add(row.vendor_id)
+        else:
+            declared.clear()
+    return found | {person for (person, _rfq), declared in vendors.items() if declared & quoting}
 
 
 def refuse_conflict(rfq: Rfq, *, acting: User, relied_on: Iterable[User] = ()) -> None:

@@ -104,6 +104,19 @@ def test_it_ends_where_it_is_taken_back_or_stated_otherwise(s):
     assert disqualify(s, third, s.cto).status == "disqualified"
 
 
+@pytest.mark.parametrize("second", ["vendor", None])
+def test_a_second_conflict_takes_the_first_not_back_and_none_takes_back_both(s, second):
+    first, other = b.opened(s), b.rfq(s)
+    b.quote(s, other, s.rival)
+    rfqs.close_rfq(rfq_id=other.pk, by=s.procurement, reason="in")
+    declare(first, s.cto, s.rival)
+    declare(first, s.cto, s.vendor if second else None)
+    with pytest.raises(NotPermitted, match=OWN):
+        disqualify(s, other, s.cto)
+    declare(first, s.cto, has_conflict=False)
+    assert disqualify(s, other, s.cto).status == "disqualified"
+
+
 def test_it_holds_for_the_orders_that_came_of_the_rfq(s):
     order = b.issued(s)
     other = b.opened(s)
