@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from core.audit import record
 from core.errors import InputError, StaleData
@@ -63,17 +63,18 @@ def write_clause(
         )  # fmt: skip
     newest = Clause.objects.select_for_update().filter(code=code).order_by("-version").first()
     if (newest.version if newest else 0) != version:
-        raise StaleData(
-            msg("The clause %(code)s has version %(value)s by now", code=code,
-                value=newest.version if newest else 0)
-        )  # fmt: skip
+        raise _stale(code, newest.version if newest else 0)
     values: dict[str, Any] = {name: _word(name, words.get(name)) for name in WORDS}
     values |= {"in_use": in_use, "preset": preset}
     if newest is not None and not reason.strip():
         raise InputError("reason", msg("Give a reason"), value=0, limit=1)
-    clause = Clause.objects.create(
-        code=code, version=version + 1, reason=reason.strip()[:300], made_by=by, **values
-    )
+    try:
+        with transaction.atomic():
+            clause = Clause.objects.create(
+                code=code, version=version + 1, reason=reason.strip()[:300], made_by=by, **values
+            )
+    except IntegrityError as error:  # another wrote it meanwhile: no row of it was there to lock
+        raise _stale(code, version + 1) from error
     changes = {
         name: [getattr(newest, name), value]
         for name, value in values.items()
@@ -84,6 +85,12 @@ def write_clause(
         code=code, number=clause.version, changes=changes,
     )  # fmt: skip
     return clause
+
+
+def _stale(code: str, version: int) -> StaleData:
+    return StaleData(
+        msg("The clause %(code)s has version %(value)s by now", code=code, value=version)
+    )
 
 
 def _word(name: str, value: str | None) -> str:
