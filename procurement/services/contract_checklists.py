@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import get_language
 
 from core.audit import record
 from core.errors import InputError, InvalidTransition
@@ -23,6 +24,8 @@ COPIED = (
     "code", "text", "text_zh", "criterion", "criterion_zh", "evidence", "evidence_zh", "weight", "decided_by",
     "formats", "rules",
 )  # fmt: skip
+WORDS = ("text", "text_zh", "criterion", "criterion_zh", "evidence", "evidence_zh")
+LONGEST = {"code": 12, "text": 200, "criterion": 300, "evidence": 120}
 # What keeps "accepted" from meaning nothing stands in every contract as it is.
 KEPT = (DecidedBy.DURATION, DecidedBy.PROMISE)
 
@@ -87,8 +90,8 @@ def set_item(
 ) -> PurchaseOrder:
     """Change an item of a draft order's checklist, add one that a person decides, or leave one out, with a reason.
 
-    Each change is a further version. Raises NotPermitted, InvalidTransition (the order binds; the hours and the
-    promises stand), StaleData or InputError.
+    Each change is a further version, in the words of the active language; those of the other stay. Raises NotPermitted,
+    InvalidTransition (the order binds; the hours and the promises stand), StaleData or InputError.
     """
     order: PurchaseOrder = take(
         PurchaseOrder.objects.select_related("vendor", "award"), order_id, action="edit_checklist", by=by,
@@ -109,7 +112,7 @@ def set_item(
         )  # fmt: skip
     pin_checklists(order, by=by)
     standing = template_for(kind, order)
-    name = code.strip().upper()[:12]
+    name = _word("code", code.upper())
     before = standing.items.filter(code=name).first()
     if before is None and (weight == LEFT_OUT or not name):
         raise InputError(
@@ -124,12 +127,17 @@ def set_item(
     made = _copy(
         standing, order, base=standing.base or standing, version=standing.version + 1, by=by, reason=why
     )  # fmt: skip
-    words = {
-        field: value.strip()[:limit]
-        for field, value, limit in (("text", text, 200), ("criterion", criterion, 300), ("evidence", evidence, 120))
-        if value.strip()
-    }  # fmt: skip
-    words |= {f"{field}_zh": value for field, value in words.items()}
+    told = {
+        field: word
+        for field, value in (("text", text), ("criterion", criterion), ("evidence", evidence))
+        if (word := _word(field, value))
+    }
+    # What is changed is changed in the language it is read in; a new item has its words in both.
+    chinese = {f"{field}_zh": word for field, word in told.items()}
+    if before is None:
+        words = told | chinese
+    else:
+        words = chinese if (get_language() or "").startswith("zh") else told
     row = made.items.filter(code=name)
     if weight == LEFT_OUT:
         row.delete()
@@ -143,9 +151,18 @@ def set_item(
     touch(order)
     record(
         "order.checklist_changed", on=order, by=by, reason=why, code=name, checklist=f"{made.slug} v{made.version}",
-        weight=[before.weight if before else None, weight], criterion=criterion.strip(),
+        weight=[before.weight if before else None, weight], criterion=told.get("criterion", ""),
     )  # fmt: skip
     return order
+
+
+def _word(field: str, value: str) -> str:
+    text, limit = value.strip(), LONGEST[field]
+    if len(text) > limit:
+        raise InputError(
+            field, msg("At most %(limit)s characters", limit=limit), value=len(text), limit=limit
+        )
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +201,13 @@ def deviations(template: ChecklistTemplate) -> list[Deviation]:
                             was=str(old.get_weight_display())),
                     )
                 )  # fmt: skip
-            for field in ("text", "criterion", "evidence"):
+            for field in WORDS:
                 if getattr(item, field) != getattr(old, field):
                     found.append(
                         Deviation(
                             code,
                             msg("%(code)s: “%(now)s” instead of “%(was)s”", code=code,
-                                now=getattr(item, f"local_{field}"), was=getattr(old, f"local_{field}")),
+                                now=getattr(item, field), was=getattr(old, field)),
                         )
                     )  # fmt: skip
     return found

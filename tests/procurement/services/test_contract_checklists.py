@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from django.utils import translation
 
 from core.errors import InputError, InvalidTransition, NotPermitted
 from procurement.models import BurnInRun, ChecklistTemplate
@@ -143,6 +144,48 @@ class TestContract:
         with pytest.raises(InputError) as refused:
             set_item(by=s.procurement, **{**given, "kind": "instance"})
         assert refused.value.field == "kind"
+
+    @pytest.mark.parametrize(
+        ("field", "limit"), [("code", 12), ("text", 200), ("criterion", 300), ("evidence", 120)]
+    )
+    def test_words_beyond_the_limit_are_refused_and_not_cut(self, field, limit):
+        s = b.shop()
+        order = b.awarded(s).orders.get()
+        given = {
+            "code": "Z1",
+            "text": "Own model",
+            "criterion": "≥ 900 tokens/s",
+            "evidence": "Log",
+        }
+        given |= {"order_id": order.pk, "kind": "accelerator", "weight": "blocking", "reason": "x"}
+        with pytest.raises(InputError) as refused:
+            set_item(by=s.procurement, **{**given, field: "X" * (limit + 1)})
+        assert (refused.value.field, refused.value.limit) == (field, limit)
+        set_item(by=s.procurement, **{**given, field: "X" * limit})
+        made = template_for("accelerator", order).items.get(
+            criterion_zh__gt="", position__gt=0, code__in=("Z1", "X" * 12)
+        )
+        assert getattr(made, field) == "X" * limit
+
+    @pytest.mark.parametrize("language", ["en", "zh-hans"])
+    def test_words_change_in_the_language_they_are_read_in(self, language):
+        s = b.shop()
+        order = b.awarded(s).orders.get()
+        was = template_for("accelerator").items.get(code="A2.12")
+        with translation.override(language):
+            set_item(
+                order_id=order.pk, kind="accelerator", code="A2.12", weight=was.weight, reason="x",
+                by=s.procurement, criterion="≥ 900 W",
+            )  # fmt: skip
+        checklist = template_for("accelerator", order)
+        now = checklist.items.get(code="A2.12")
+        changed, kept = ("criterion", "criterion_zh")[:: 1 if language == "en" else -1]
+        assert getattr(now, changed) == "≥ 900 W"
+        assert getattr(now, kept) == getattr(was, kept)
+        for reader in ("en", "zh-hans"):
+            with translation.override(reader):
+                (told,) = deviations(checklist)
+                assert "≥ 900 W" in str(told.words)
 
     def test_a_cloud_commitment_has_the_list_for_instances(self):
         s = b.shop()
