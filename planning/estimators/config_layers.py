@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
-from planning.estimators.config_fields import EXPERTS, HEADS, Fields, not_read
+from planning.estimators.config_fields import EXPERTS, HEADS, Fields, missing, not_read
 from planning.estimators.types import AttentionShape, StateSpace
 
 _ALTERNATING_WINDOW = {
@@ -52,6 +53,8 @@ def read_layers(f: Fields, layers: int, hidden: int) -> Layers:
     if not linear and (key := f.given(*_STATE_FIELDS)) is not None and f.config[key] != 0:
         raise not_read(key, f.config[key])
     attention = layers if parallel else layers - linear
+    if f.model_type.startswith("mllama"):  # cross layers stand in the place of others
+        attention -= len(f.listed("cross_attention_layers"))
     window, sliding = _window(f, attention)
     state = _state(f, hidden) if linear else None
     return _with_shared(f, Layers(attention, window, sliding, linear, state=state), None)
@@ -64,6 +67,9 @@ def _kinds(f: Fields, layers: int) -> list[str] | None:
         if set(pattern) - set(_PATTERN):
             raise not_read("hybrid_override_pattern", pattern)
         return [_PATTERN[mark] for mark in pattern]
+    pairs = f.listed("attention_types")  # GPT-Neo: [[["global", "local"], 12]]
+    if pairs:
+        return _repeated(f, pairs, layers)
     for key in ("layer_types", "layers_block_type", "hybrid_layer_pattern"):
         listed = f.per_layer(key, layers)
         if not listed:
@@ -78,9 +84,25 @@ def _kinds(f: Fields, layers: int) -> list[str] | None:
     return None
 
 
+def _repeated(f: Fields, pairs: list[Any], layers: int) -> list[str]:
+    """The kind of each layer from pairs of (kinds, how often they follow each other)."""
+    kinds: list[str] = []
+    for pair in pairs:
+        names, times = pair if isinstance(pair, list) and len(pair) == 2 else ([], 0)
+        known = isinstance(names, list) and all(name in ("global", "local") for name in names)
+        if not known or type(times) is not int or not 0 < times <= layers:
+            raise not_read("attention_types", pairs)
+        kinds += names * times
+    return Fields({"attention_types": kinds}, f.name).per_layer("attention_types", layers)
+
+
 def _of_kinds(f: Fields, kinds: list[str], hidden: int) -> Layers:
     window = _told_window(f)
-    sliding = sum(kind in _WINDOWED for kind in kinds) if window else 0
+    sliding = sum(kind in _WINDOWED for kind in kinds)
+    if sliding and window is None:
+        if not _without_window(f):
+            raise missing("sliding_window")
+        sliding = 0
     linear = sum(kind in _STATE for kind in kinds)
     mlp = sum(kind in _MLP for kind in kinds)
     attention = len(kinds) - linear - mlp
@@ -126,7 +148,8 @@ def _linear_layers(f: Fields, layers: int) -> int:
             return layers - len(f.listed(key))
     group = f.optional("layer_group_size")
     if group and group > 1 and f.model_type.startswith("bailing"):
-        return layers - math.ceil(layers / group)
+        # the last layer of each whole group sees everything, and so do those after the last one
+        return layers - (layers // group + layers % group)
     period = f.optional("attn_layer_period", "full_attention_interval")
     if period is None and f.model_type.startswith(("qwen3_next", "qwen3_5")):
         period = 4
@@ -141,12 +164,32 @@ def _linear_layers(f: Fields, layers: int) -> int:
 def _told_window(f: Fields) -> int | None:
     window = f.optional("sliding_window", "attention_window_size", "local_attention")
     window = window or f.optional("attention_chunk_size")
+    if f.model_type == "gpt_neo":
+        window = f.optional("window_size")
+    return None if not window or _without_window(f) else window
+
+
+def _without_window(f: Fields) -> bool:
+    """Whether the config says, or the family takes it for said, that a window told is not used."""
     never = f.model_type.startswith(("qwen2", "qwen3")) and not f.flag("use_sliding_window")
-    return None if not window or never or f.config.get("use_sliding_window") is False else window
+    return never or f.config.get("use_sliding_window") is False
+
+
+def _of_longformer(f: Fields, layers: int) -> int | None:
+    """Longformer's window, one width for all layers; the encoder of LED alone has one, which is not read."""
+    if f.config.get("attention_window") is None:
+        return None
+    widths = f.per_layer("attention_window", layers)
+    if f.model_type != "longformer" or len(set(map(str, widths))) > 1:
+        raise not_read("attention_window", f.config["attention_window"])
+    return f.required("attention_window")
 
 
 def _window(f: Fields, layers: int) -> tuple[int | None, int]:
     """(window, how many layers use it), from what a config says instead of a list."""
+    told = _of_longformer(f, layers)
+    if told is not None:
+        return told, layers
     window = _told_window(f)
     if window is None:
         return None, 0

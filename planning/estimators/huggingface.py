@@ -35,6 +35,7 @@ from planning.estimators.config_fields import (
     Config,
     Fields,
     missing,
+    not_read,
 )
 from planning.estimators.config_layers import (
     Layers,
@@ -109,6 +110,7 @@ class _Reader(Fields):
             self.config = {**inner, **self.config}
         self.refuse_unread()
         hidden, layers = self.required(*HIDDEN), self._layers()
+        cross = self._cross_layers(layers)
         kinds = read_layers(self, layers, hidden)
         full = self._attention(hidden, kinds)
         windowed = None
@@ -141,7 +143,7 @@ class _Reader(Fields):
             mlp_layers=kinds.mlp,
             kv_shared_layers=kinds.shared_cache[0],
             kv_shared_windowed=kinds.shared_cache[1],
-            cross_attention_layers=self._cross_layers(),
+            cross_attention_layers=cross,
             position_embeddings=self._positions(),
             embedding_dim=self._embedding_dim(hidden),
             per_layer_embedding=self.optional("hidden_size_per_layer_input") or 0,
@@ -164,7 +166,23 @@ class _Reader(Fields):
             return layers + (self.optional("num_decoder_layers") or layers)
         return layers
 
-    def _cross_layers(self) -> int:
+    def _cross_layers(self, layers: int) -> int:
+        listed = self.listed("cross_attention_layers")
+        if listed:  # Llama 3.2 Vision: by their numbers
+            told = all(type(i) is int and 0 <= i < layers for i in listed)
+            if (
+                not told
+                or len(set(listed)) < len(listed)
+                or not self.model_type.startswith("mllama")
+            ):
+                raise not_read("cross_attention_layers", listed)
+            text = msg(
+                "%(layers)s layers attend to images alone; what they keep of an image is not in the KV cache counted "
+                "here",
+                layers=len(listed),
+            )
+            self.assumed = (*self.assumed, text)
+            return len(listed)
         if self.model_type in _T5:
             return self.optional("num_decoder_layers") or self.required(*LAYERS)
         return (self.optional("decoder_layers") or 0) if self.optional("encoder_layers") else 0

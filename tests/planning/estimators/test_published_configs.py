@@ -84,6 +84,38 @@ def test_layers_that_draft_tokens_are_listed_and_left_out():
     assert (shape.layers, shape.sliding_layers) == (45, 33)
 
 
+def test_layers_that_see_an_image_keep_no_token():
+    # Llama 3.2 11B Vision: 8 of 40 layers are cross-attention, 32 keep 2 x 8 heads x 128 of each token
+    told = {"model_type": "mllama_text_model", "hidden_size": 4096, "intermediate_size": 14_336}
+    told |= {"num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8}
+    told |= {"cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38], "vocab_size": 128_256}
+    shape = architecture_from_config({"model_type": "mllama", "text_config": told})
+
+    assert kv_elements_per_token(shape) == 32 * 2 * 8 * 128
+    # 40 blocks of 218.1 million, two tables of 525.3 million: the 10.67 B of the card less the vision tower's 0.9
+    assert count_parameters(shape).total == pytest.approx(9.775e9, rel=0.001)
+    assert "8 layers attend to images" in shape.assumed[-1].render()
+
+
+def test_local_layers_of_gpt_neo_have_their_window():
+    # EleutherAI/gpt-neo-1.3B: global and local layers take turns; window_size 256
+    told = {"model_type": "gpt_neo", "hidden_size": 2048, "num_layers": 24, "num_heads": 16}
+    told |= {"attention_types": [[["global", "local"], 12]], "window_size": 256}
+    told |= {"vocab_size": 50_257, "max_position_embeddings": 2048, "intermediate_size": None}
+    shape = architecture_from_config(told)
+
+    assert (shape.sliding_layers, shape.sliding_window) == (12, 256)
+    assert count_parameters(shape).total == pytest.approx(1.316e9, rel=COUNT_TOLERANCE)
+
+
+@pytest.mark.parametrize(("layers", "full"), [(20, 4), (32, 8), (22, 6)])
+def test_layers_after_the_last_whole_group_of_bailing_see_everything(layers, full):
+    # modeling_bailing_moe_v2_5.py: softmax where (i + 1) % g == 0 or i >= L // g * g
+    config = {**LLAMA, "model_type": "bailing_moe_linear", "num_hidden_layers": layers}
+    config |= {"layer_group_size": 4 if layers == 32 else 5}
+    assert attention_layers(architecture_from_config(config)) == full
+
+
 def test_what_a_class_default_gave_is_said():
     shape = architecture_from_config(BY_NAME["gemma-3-4b-it"])
     assert "vocab_size 262208" in shape.assumed[0].render()
@@ -143,6 +175,13 @@ def test_rotary_scaling_lengthens_the_context(told, context):
         ({"num_experts": 8, "num_experts_per_tok": 2, "moe_layer_freq": [1] * 4}, "moe_layer_freq"),
         ({"num_experts": 8, "num_experts_per_tok": 2, "mlp_layer_types": ["sparse"]}, "mlp_layer_types"),
         ({"sliding_window": 8, "num_attention_heads_per_layer": [128]}, "num_attention_heads_per_layer"),
+        ({"attention_types": [[["global", "local"], 12]]}, "attention_types"),
+        ({"attention_types": [[["global", "strided"], 63]]}, "attention_types"),
+        ({"layer_types": ["sliding_attention"] * 126}, "sliding_window"),
+        ({"attention_window": [512] * 126}, "attention_window"),  # of LED: its encoder's alone
+        ({"model_type": "longformer", "attention_window": [256, 512] * 63}, "attention_window"),
+        ({"cross_attention_layers": [3, 8]}, "cross_attention_layers"),
+        ({"model_type": "mllama_text_model", "cross_attention_layers": [3, 126]}, "cross_attention_layers"),
         ({"hybrid_override_pattern": "M*?"}, "hybrid_override_pattern"),
         ({"mamba_d_state": 16}, "mamba_d_state"),
         ({"sliding_window": 4096, "sliding_window_pattern": "LXG"}, "sliding_window_pattern"),
