@@ -6,10 +6,10 @@ What a quote does not say is no failure and no promise: it is told apart, so tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
-from enum import StrEnum
+from datetime import date
 
 from core.messages import Message, msg
+from procurement.requirements import Verdict
 from procurement.warranty_rules import StartTrigger
 
 # Later is better for the buyer. A registration may come at any time: it stands for itself alone.
@@ -23,14 +23,6 @@ _ORDER = (
 )
 
 
-class Verdict(StrEnum):
-    """How a quote stands to one term."""
-
-    MEETS = "meets"
-    FAILS = "fails"
-    UNSAID = "unsaid"
-
-
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The terms of an RFQ. None or empty: not asked."""
@@ -39,7 +31,7 @@ class Asked:
     warranty_months: int
     warranty_start: StartTrigger
     burn_in_hours: int
-    deliver_by: date | None
+    deliver_by: date | None  # also None where criteria of delivery say it
     has_terms: bool  # terms of acceptance in words
 
 
@@ -51,8 +43,7 @@ class Offered:
     warranty_months: int
     warranty_start: StartTrigger
     burn_in_permitted: bool | None
-    lead_time_days: int
-    terms_agreed: bool | None
+    comes_on: date  # if ordered on the day of judging
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +55,7 @@ class Check:
     message: Message
 
 
-def compliance(asked: Asked, offered: Offered, *, today: date) -> tuple[Check, ...]:
+def compliance(asked: Asked, offered: Offered, *, ordered: date) -> tuple[Check, ...]:
     """Every asked term with its verdict, in the order of the RFQ."""
     found = [
         Check(
@@ -91,21 +82,18 @@ def compliance(asked: Asked, offered: Offered, *, today: date) -> tuple[Check, .
         ),
     ]  # fmt: skip
     if asked.deliver_by is not None:
-        ready = today + timedelta(days=offered.lead_time_days)
         found.append(
             Check(
                 "deliver_by",
-                _met(ready <= asked.deliver_by),
-                msg("Delivery by %(day)s; ordered today it comes on %(ready)s",
-                    day=asked.deliver_by.isoformat(), ready=ready.isoformat()),
+                _met(offered.comes_on <= asked.deliver_by),
+                msg("Delivery by %(day)s; ordered on %(ordered)s it comes on %(ready)s",
+                    day=asked.deliver_by.isoformat(), ordered=ordered.isoformat(),
+                    ready=offered.comes_on.isoformat()),
             )
         )  # fmt: skip
     if asked.has_terms:
-        found.append(
-            Check(
-                "terms", _said(offered.terms_agreed), msg("The terms of acceptance are agreed to")
-            )
-        )
+        # A quote answers words by words: its notes are read, or the vendor is asked.
+        found.append(Check("terms", Verdict.UNSAID, msg("The terms of acceptance are agreed to")))
     return tuple(found)
 
 
@@ -130,7 +118,7 @@ def starts_no_earlier(offered: StartTrigger, asked: StartTrigger) -> bool:
 
 
 def _met(met: bool) -> Verdict:
-    return Verdict.MEETS if met else Verdict.FAILS
+    return Verdict.MEETS if met else Verdict.MISSES
 
 
 def _said(answer: bool | None) -> Verdict:

@@ -36,7 +36,7 @@ from procurement.models import (
 )
 from procurement.models.base import buying_teams, sees_everything
 from procurement.models.invoices import InvoiceQuerySet
-from procurement.states import OPEN_RFQ, Actor
+from procurement.states import Actor
 
 ROLE_OF = {
     Actor.BUYER: Role.PROCUREMENT,
@@ -375,7 +375,3 @@ def readable_invoices(user: User) -> InvoiceQuerySet:
     )
     own = Invoice.objects.filter(order__lines__request__team__in=teams)
     return rows.filter(pk__in=own.values("pk")).exclude(pk__in=foreign.values("pk"))
-
-
-def is_live(rfq: Rfq) -> bool:
-    return rfq.status in OPEN_RFQ

@@ -39,6 +39,8 @@ class Per(StrEnum):
 
 
 class Verdict(StrEnum):
+    """How a quote stands to a criterion or a term."""
+
     MEETS = "meets"
     MISSES = "misses"
     UNSAID = "unsaid"
@@ -225,8 +227,13 @@ class Answered:
     note: str = ""
 
 
-def verdict(asked: Required, answer: Answered | None) -> Verdict:
-    """Computed where a value (a day) is given, else what the vendor says; silence is neither."""
+def verdict(asked: Required, answer: Answered | None, *, comes_on: date | None = None) -> Verdict:
+    """Computed where a value (a day) is given, else what the vendor says; silence is neither.
+
+    A delivery that the vendor does not answer is judged by the day on which its goods come, if that is given.
+    """
+    if asked.day is not None and comes_on is not None and _silent(answer):
+        return Verdict.MEETS if comes_on <= asked.day else Verdict.MISSES
     if answer is None:
         return Verdict.UNSAID
     if asked.day is not None and answer.day is not None:
@@ -238,6 +245,10 @@ def verdict(asked: Required, answer: Answered | None) -> Verdict:
     if answer.stated is None:
         return Verdict.UNSAID
     return Verdict.MEETS if answer.stated else Verdict.MISSES
+
+
+def _silent(answer: Answered | None) -> bool:
+    return answer is None or (answer.day is None and answer.stated is None)
 
 
 def contradicts(asked: Required, answer: Answered | None) -> bool:

@@ -115,6 +115,10 @@ class Quote(Versioned):
         day: date = self.valid_until + timedelta(days=1)
         return datetime.combine(day, time.min, tzinfo=ZoneInfo(self.vendor.time_zone))
 
+    def comes_on(self, ordered: date) -> date:
+        """The day on which its goods come if they are ordered on this one."""
+        return ordered + timedelta(days=self.lead_time_days)
+
     @property
     def is_expired(self) -> bool:
         return timezone.now() >= self.expires_at

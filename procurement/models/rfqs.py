@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,11 +17,12 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from core.machines import transitions
-from core.models import User, validate_zone
+from core.models import Organisation, User, validate_zone
+from core.organisation import local_day, today
 from planning.models import CapacityRequest, PlanChoice
 from procurement.models.base import Versioned, within_teams
 from procurement.models.vendors import Vendor
-from procurement.states import OPEN_RFQ, PRICES_HIDDEN, RFQ_RULES, RfqStatus
+from procurement.states import OPEN_RFQ, RFQ_RULES, RfqStatus
 from procurement.warranty_rules import StartTrigger
 
 TRIGGER_LABELS = {
@@ -118,9 +119,9 @@ class Rfq(Versioned):
         """Whether nobody may read prices now: sealed, and never opened."""
         return self.sealed and self.opened_at is None
 
-    @property
-    def awaits_opening(self) -> bool:
-        return self.status in PRICES_HIDDEN
+    def judged_on(self, org: Organisation | None = None) -> date:
+        """The day by which its quotes are judged: the local day of the opening, before it today."""
+        return today(org) if self.opened_at is None else local_day(self.opened_at, org)
 
     def compute_hash(self) -> str:
         """SHA-256 of what is asked and how answers are judged."""

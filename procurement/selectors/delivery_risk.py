@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 from django.db.models import Exists, F, OuterRef
@@ -186,9 +186,7 @@ def quote_risks(quotes: Sequence[Quote], lines: Iterable[Any]) -> dict[int, Risk
     history = slip_history(QUOTED)
     day = today()
     return {
-        quote.pk: _risk(
-            day + timedelta(days=quote.lead_time_days), history, quote.vendor_id, model, needs, day
-        )
+        quote.pk: _risk(quote.comes_on(day), history, quote.vendor_id, model, needs, day)
         for quote in quotes
     }
 

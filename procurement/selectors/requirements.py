@@ -11,6 +11,8 @@ from django.db.models import prefetch_related_objects
 from django.utils import translation
 
 from catalog.reference import accelerators
+from core.models import Organisation
+from core.organisation import organisation
 from planning.models import PlanChoice
 from planning.workloads import Kind
 from procurement.models import Quote, RfqLine, RfqRequirement
@@ -175,21 +177,25 @@ class CriteriaMet:
 
 
 def criteria_met(quote: Quote) -> CriteriaMet:
-    """Each criterion of the RFQ with the quote's answer. The caller has asked who may read the quote."""
+    """Each criterion of the RFQ with the quote's answer; a delivery without one is judged by the lead time. The caller
+    has asked who may read the quote."""
     return criteria_met_by([quote])[quote.pk]
 
 
 def criteria_met_by(quotes: Iterable[Quote]) -> dict[int, CriteriaMet]:
-    """`criteria_met` of many quotes, in two queries more than for none."""
+    """`criteria_met` of many quotes, in three queries more than for none."""
     rows = list(quotes)
     prefetch_related_objects(rows, "answers", "rfq__requirements")
-    return {quote.pk: _met(quote) for quote in rows}
+    org = organisation() if rows else None
+    return {quote.pk: _met(quote, org) for quote in rows}
 
 
-def _met(quote: Quote) -> CriteriaMet:
+def _met(quote: Quote, org: Organisation | None) -> CriteriaMet:
     answers = {row.requirement_id: row.said for row in quote.answers.all()}
     found = []
     for requirement in quote.rfq.requirements.all():
         asked, answer = requirement.asked, answers.get(requirement.pk)
-        found.append(Met(requirement, answer, verdict(asked, answer), contradicts(asked, answer)))
+        comes_on = None if asked.day is None else quote.comes_on(quote.rfq.judged_on(org))
+        reached = verdict(asked, answer, comes_on=comes_on)
+        found.append(Met(requirement, answer, reached, contradicts(asked, answer)))
     return CriteriaMet(tuple(found))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -124,7 +124,7 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
     fiscal_year = quarter_at().year
     order.number = f"PO-{fiscal_year}-{next_number(f'order:{fiscal_year}'):04d}"
     order.issued_by, order.issued_at = by, timezone.now()
-    order.expected_on = today() + timedelta(days=order.quote.lead_time_days)
+    order.expected_on = order.quote.comes_on(today())
     order.evidence_policy = default_policy().to_json()
     order.burn_in_hours = PurchasingPolicy.current().burn_in_hours
     pin_checklists(order, by=by)

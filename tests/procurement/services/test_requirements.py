@@ -11,7 +11,9 @@ from rest_framework.test import APIClient
 from core.errors import InputError, InvalidTransition, NotPermitted
 from core.models import AuditEntry
 from core.organisation import today
-from procurement.models import QuoteImport, RfqRequirement
+from procurement.models import Quote, QuoteImport, Rfq, RfqRequirement
+from procurement.selectors.comparison import compare
+from procurement.selectors.compliances import compliances
 from procurement.selectors.requirements import criteria_met, criteria_met_by
 from procurement.services import quote_imports, quotes, rfqs, vendor_access
 from tests.procurement import builders as b
@@ -103,11 +105,11 @@ def test_a_quote_answers_and_is_compared(s):
     silent = b.quote(s, rfq, s.rival)
 
     found = criteria_met(quote)
-    assert [str(row.verdict) for row in found.rows] == ["misses", "meets", "unsaid"]
+    assert [str(row.verdict) for row in found.rows] == ["misses", "meets", "meets"]
     assert [row.contradicts for row in found.rows] == [True, False, False]
     assert found.complies is False
     assert criteria_met(silent).complies is None
-    assert criteria_met(silent).unsaid == 3
+    assert criteria_met(silent).unsaid == 2  # the day of delivery by its lead time
     assert quote.content_hash != b.quote(s, rfq, answers=told[1:]).content_hash
 
 
@@ -129,7 +131,7 @@ def test_many_quotes_are_judged_in_constant_queries(s, django_assert_num_queries
     rfq = asked(s)
     found = [b.quote(s, rfq), b.quote(s, rfq, s.rival)]
     rows = list(type(found[0]).objects.filter(rfq=rfq).select_related("rfq"))
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         assert len(criteria_met_by(rows)) == 2
 
 
@@ -244,7 +246,7 @@ def test_a_vendor_is_asked_and_answers_with_its_key(s):
     }  # fmt: skip
     sent = api.post("/api/v1/procurement/vendor/quote/", body, format="json")
     assert sent.status_code == 201, sent.content
-    assert sent.json()["criteria"]["meets"] == 1
+    assert sent.json()["criteria"]["meets"] == 2  # its figure, and the day by its lead time
 
 
 def test_answers_of_a_sealed_bid_are_sealed(s, client):
@@ -261,3 +263,37 @@ def test_answers_of_a_sealed_bid_are_sealed(s, client):
         ):
             assert "271828" not in text
             assert "271,828" not in text
+
+
+def test_a_day_of_delivery_is_judged_once_and_on_the_day_of_the_opening(s):
+    rfq = b.rfq(s, requirements=[due()], deliver_by=today() + timedelta(days=10))
+    plain = b.rfq(s, requirements=[MEMORY], deliver_by=today() + timedelta(days=40))
+    part = b.rfq(
+        s, b.request(s), b.request(s), requirements=[{**due(), "lines": [2]}],
+        deliver_by=today() + timedelta(days=40),
+    )  # fmt: skip
+    verdicts = {}
+    for one in (rfq, plain, part):
+        quote = b.quote(s, one)  # 30 days
+        b.quote(s, one, s.rival, answers=[{"requirement": 1, "meets": False}])
+        one = rfqs.close_rfq(rfq_id=one.pk, by=s.procurement, reason="in")
+        for days in (0, 400):  # what was in time on the day of the opening stays so
+            opened = one.opened_at - timedelta(days=days)
+            Rfq.objects.filter(pk=one.pk).update(
+                opened_at=opened, deliver_by=one.deliver_by - timedelta(days=days)
+            )
+            RfqRequirement.objects.filter(rfq=one, kind="delivery").update(
+                day=today() + timedelta(days=60 - days)
+            )
+            found = {
+                check.term: check.verdict
+                for check in compliances(compare(Rfq.objects.get(pk=one.pk)))[quote.pk]
+            }
+            verdicts[one.pk, days] = found.get("deliver_by")
+            told = criteria_met(Quote.objects.get(pk=quote.pk))
+            assert told.complies is (None if one == plain else True)
+    assert verdicts == {
+        (rfq.pk, 0): None, (rfq.pk, 400): None,
+        (plain.pk, 0): "meets", (plain.pk, 400): "meets",
+        (part.pk, 0): "meets", (part.pk, 400): "meets",
+    }  # fmt: skip

@@ -229,7 +229,8 @@ def test_without_an_estimate_of_the_offered_card_nothing_is_made_up(s):
 
 
 def test_every_assumption_is_in_words_on_page_and_api(s, client):
-    rfq = b.rfq(s, estimated(s), terms="72 h at full load", deliver_by=today() + timedelta(days=40))
+    rfq = b.rfq(s, estimated(s), terms="72 h at full load", deliver_by=today() + timedelta(days=40),
+                requirements=[])  # fmt: skip
     b.quote(s, rfq, warranty={**b.WARRANTY, "burn_in_permitted": None})
     closed(s, rfq)
     client.force_login(s.procurement)
