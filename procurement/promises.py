@@ -8,9 +8,10 @@ whether a promise counts as kept; the shortfall itself is told in full.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +20,7 @@ from core.messages import Message, msg
 
 TOLERANCE = Decimal("0.03")  # of a named benchmark, where the contract says nothing else [1]
 MOST = 20  # promises on one line
+PLACES = 6  # decimals of a promised or measured figure
 
 
 class Per(StrEnum):
@@ -83,6 +85,65 @@ def unit_of(unit: str) -> str:
         if folded in (re.sub(r"/", "", known.lower()), known.lower().replace("/s", "s")):
             return known
     return unit.strip()
+
+
+def unit_for(known: Benchmark, told: str) -> str:
+    """The unit of a figure of `known`: the one told, else the benchmark's own where all of its units compare.
+
+    Raises InputError: not a unit of the benchmark, none told where it matters, or too long.
+    """
+    unit = unit_of(checked_text("unit", told, 24))
+    comparable = bool(known.units) and all(
+        in_unit(Decimal(1), other, known.units[0]) is not None for other in known.units
+    )
+    if not unit and comparable:
+        return known.units[0]
+    if not unit:
+        raise InputError("unit", msg("Say in which unit the figure of %(name)s is", name=known.label or known.slug),
+                         value="", limit=", ".join(known.units) or "1–24")  # fmt: skip
+    if known.units and unit not in known.units:
+        raise InputError(
+            "unit", msg("%(value)s is not one of %(choices)s", value=unit, choices=", ".join(known.units)),
+            value=unit, limit=", ".join(known.units),
+        )  # fmt: skip
+    return unit
+
+
+def checked_text(field: str, told: str, limit: int) -> str:
+    """`told` with single spaces. Raises InputError where it is longer than `limit` characters; nothing is cut."""
+    text = " ".join(told.split())
+    if len(text) > limit:
+        raise InputError(
+            field, msg("%(field)s is longer than %(limit)s characters", field=field, limit=limit),
+            value=len(text), limit=limit,
+        )  # fmt: skip
+    return text
+
+
+def exact_number(field: str, value: Any, *, places: int) -> Decimal:
+    """`value` as a number below 1e12 of at most `places` decimals. Raises InputError; nothing is rounded."""
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        raise InputError(
+            field, msg("%(field)s is %(value)s; allowed: %(limit)s", field=field, value=str(value), limit="1, 1.5"),
+            value=str(value), limit="1, 1.5",
+        )  # fmt: skip
+    if not -(10**12) < number < 10**12:
+        raise InputError(
+            field, msg("%(field)s is %(value)s; allowed: %(limit)s", field=field, value=str(value), limit="< 1e12"),
+            value=str(value), limit="< 1e12",
+        )  # fmt: skip
+    exponent = number.normalize().as_tuple().exponent
+    if isinstance(exponent, int) and -exponent > places:
+        raise InputError(
+            field, msg("%(field)s is %(value)s; it takes at most %(limit)s decimal places", field=field,
+                       value=str(value), limit=places),
+            value=str(value), limit=places,
+        )  # fmt: skip
+    return number.quantize(Decimal(1).scaleb(-places))  # loses nothing
 
 
 def read_promises(text: str) -> list[dict[str, Any]]:
@@ -153,24 +214,26 @@ def checked_promises(line: int, given: Iterable[Mapping[str, Any]]) -> list[dict
         if slug not in BENCHMARKS:
             raise _refused(line, "benchmark", slug, ", ".join(BENCHMARKS))
         known = BENCHMARKS[slug]
-        name = " ".join(str(row.get("name") or "").split())[:120]
+        with _on_line(line):
+            name = checked_text("name", str(row.get("name") or ""), 120)
         if not name and slug in ("other", "mlperf"):
             raise InputError(
                 "name", msg("Line %(line)s: say which benchmark is promised (model, precision, batch)", line=line)
             )  # fmt: skip
-        unit = unit_of(str(row.get("unit") or (known.units[0] if known.units else "")))[:24]
-        if not unit or (known.units and unit not in known.units):
-            raise _refused(line, "unit", unit, ", ".join(known.units))
+        with _on_line(line):
+            unit = unit_for(known, str(row.get("unit") or ""))
         per = str(row.get("per") or "")
         if per not in list(Per):
             raise _refused(line, "per", per, ", ".join(Per))
-        value = _number(line, "value", row.get("value"), digits=6)
+        with _on_line(line):
+            value = exact_number("value", row.get("value"), places=PLACES)
         if value <= 0:
             raise _refused(line, "value", str(value), "> 0")
         rate = row.get("tolerance_rate")
-        tolerance = (
-            TOLERANCE if rate in (None, "") else _number(line, "tolerance_rate", rate, digits=5)
-        )
+        with _on_line(line):
+            tolerance = (
+                TOLERANCE if rate in (None, "") else exact_number("tolerance_rate", rate, places=5)
+            )
         if not 0 <= tolerance <= Decimal("0.5"):
             raise _refused(line, "tolerance_rate", str(tolerance), "0–0.5")
         key = (slug, name.lower() if slug in ("other", "mlperf") else "", per)
@@ -195,14 +258,16 @@ def _refused(line: int, field: str, value: str, limit: str) -> InputError:
     )  # fmt: skip
 
 
-def _number(line: int, field: str, value: Any, *, digits: int) -> Decimal:
+@contextmanager
+def _on_line(line: int) -> Iterator[None]:
+    """An InputError raised within names line `line` too."""
     try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        raise _refused(line, field, str(value), "1, 1.5") from None
-    if not number.is_finite() or not -(10**12) < number < 10**12:
-        raise _refused(line, field, str(value), "< 1e12")
-    return number.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
+        yield
+    except InputError as error:
+        raise InputError(
+            error.field, msg("Line %(line)s: %(problem)s", line=line, problem=error.message),
+            value=error.value, limit=error.limit,
+        ) from None  # fmt: skip
 
 
 def in_unit(value: Decimal, unit: str, wanted: str) -> Decimal | None:

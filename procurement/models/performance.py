@@ -117,3 +117,8 @@ class Measurement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.asset} {self.value.normalize():f} {self.unit}"
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether `measured_at` is the end of the run as the file tells it; else it is when the figure was recorded."""
+        return self.measured_at < self.evidence.created_at

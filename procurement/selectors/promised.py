@@ -372,6 +372,11 @@ def result_json(result: PromiseResult, *, with_money: bool) -> dict[str, Any]:
                 "shortfall_money": amount(unit.money),
                 "kept": unit.kept,
                 "evidence": None if unit.source is None else unit.source.evidence_id,
+                "measured_at": None if unit.source is None else unit.source.measured_at.isoformat(),
+                # "recorded": the file tells no end of its run
+                "measured_at_is": None
+                if unit.source is None
+                else ("run_end" if unit.source.is_of_run else "recorded"),
                 "typed_by_a_person": unit.is_typed,
                 "earlier_figures": unit.earlier,
             }

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from core.audit import record
 from core.errors import InputError, InvalidTransition
 from core.messages import msg
 from core.models import User
 from procurement.evidence.types import Evidence, Severity, Verdict
+from procurement.log_times import last_moment
 from procurement.models import Asset, Delivery, EvidenceFile, Measurement, UnitVerdict
 from procurement.models.assets import AssetKind
 from procurement.models.evidence import EvidenceState
-from procurement.promises import BENCHMARKS, in_unit, unit_of
+from procurement.promises import BENCHMARKS, PLACES, checked_text, exact_number, in_unit, unit_for
 from procurement.serials import fold
 from procurement.services.moves import touch
 from procurement.services.run_proof import lock_delivery, open_runs, refresh_runs
 
-STEP = Decimal("0.000001")
+STEP = Decimal(1).scaleb(-PLACES)
 # A run that fails for its speed or its length alone measured that speed. Any other fault voids its figures.
 SPEED_ONLY = frozenset(
     {
@@ -72,6 +73,7 @@ def measure(evidence: EvidenceFile, found: Evidence) -> list[Measurement]:
     if not is_sound(found) or evidence.flags:
         return []
     rows: dict[tuple[int, str, str], Measurement] = {}
+    when = _measured_at(evidence, found)
 
     def keep(asset_id: int, benchmark: str, value: Any, unit: str, name: str = "") -> None:
         number = _figure(value)
@@ -80,7 +82,7 @@ def measure(evidence: EvidenceFile, found: Evidence) -> list[Measurement]:
                 (asset_id, benchmark, name),
                 Measurement(
                     evidence=evidence, delivery_id=evidence.delivery_id, asset_id=asset_id, benchmark=benchmark,
-                    name=name, value=number, unit=unit, measured_at=evidence.created_at,
+                    name=name, value=number, unit=unit, measured_at=when,
                 ),
             )  # fmt: skip
 
@@ -103,6 +105,15 @@ def measure(evidence: EvidenceFile, found: Evidence) -> list[Measurement]:
             keep(node, benchmark, value, unit)
     _drop_typed(evidence, rows)
     return Measurement.objects.bulk_create(rows.values())
+
+
+def _measured_at(evidence: EvidenceFile, found: Evidence | None) -> datetime:
+    """The end of the run as the file tells it, taken for UTC where it names no zone; else when the file came.
+
+    Never after the file came: Measurement.is_of_run tells the two apart.
+    """
+    end = None if found is None else last_moment(found)
+    return evidence.created_at if end is None else min(end, evidence.created_at)
 
 
 def _drop_typed(evidence: EvidenceFile, rows: Mapping[tuple[int, str, str], Measurement]) -> None:
@@ -197,20 +208,13 @@ def note_measurement(
     if known is None:
         raise InputError("benchmark", msg("%(value)s is no benchmark", value=benchmark), value=benchmark,
                          limit=", ".join(BENCHMARKS))  # fmt: skip
-    words = " ".join(name.split())[:120]
+    words = checked_text("name", name, 120)
+    said = checked_text("note", note, 300)
     if not words and benchmark == "other":
         raise InputError("name", msg("Say which benchmark it is"))
-    shown = unit_of(unit or (known.units[0] if known.units else ""))[:24]
-    if not shown or (known.units and shown not in known.units):
-        raise InputError(
-            "unit", msg("%(value)s is not one of %(choices)s", value=unit, choices=", ".join(known.units)),
-            value=unit, limit=", ".join(known.units),
-        )  # fmt: skip
-    try:
-        number = _figure(Decimal(str(value)))
-    except InvalidOperation:
-        number = None
-    if number is None:
+    shown = unit_for(known, unit)
+    number = exact_number("value", value, places=PLACES)
+    if number <= 0:
         raise InputError(
             "value", msg("%(field)s must be above 0", field="value"), value=str(value), limit="> 0"
         )
@@ -222,14 +226,14 @@ def note_measurement(
     row, _new = Measurement.objects.update_or_create(
         evidence=evidence, asset=asset, benchmark=benchmark, name=words,
         defaults={
-            "delivery": delivery, "value": number, "unit": shown, "recorded_by": by, "note": note.strip()[:300],
-            "measured_at": timezone.now(),
+            "delivery": delivery, "value": number, "unit": shown, "recorded_by": by, "note": said,
+            "measured_at": _measured_at(evidence, Evidence.from_json(evidence.result) if evidence.result else None),
         },
     )  # fmt: skip
     touch(delivery)
     record(
         "measurement.noted", on=delivery, by=by, serial=asset.serial, benchmark=words or benchmark,
-        value=[before, str(number)], unit=shown, file=str(evidence), sha256=evidence.sha256, reason=note.strip(),
+        value=[before, str(number)], unit=shown, file=str(evidence), sha256=evidence.sha256, reason=said,
     )  # fmt: skip
     refresh_runs(open_runs(delivery))
     return row

@@ -14,12 +14,14 @@ from core.models import AuditEntry
 from core.money import Money
 from planning.models.calibration import MeasuredOutcome
 from procurement.certificate import render_certificate
+from procurement.evidence.types import Evidence
 from procurement.forms.quotes import QuoteLineForm
+from procurement.log_times import last_moment
 from procurement.models import BurnInRun, Measurement, PerformancePromise
 from procurement.models.burn_in import ItemResult
 from procurement.promises import checked_promises, read_promises, shortfall, worth, written
 from procurement.quote_table import read_quote
-from procurement.selectors.promised import promised_against_measured
+from procurement.selectors.promised import promised_against_measured, result_json
 from procurement.services import burn_in, evidence, measurements, orders, quotes, rfqs
 from procurement.services.quotes import compute_hash
 from tests.procurement import builders as make
@@ -92,6 +94,12 @@ def test_what_was_typed_is_written_as_it_is_read():
         ({"value": "1", "benchmark": "other"}, "name"),
         ({"value": "1", "tolerance_rate": "0.9"}, "tolerance_rate"),
         ({"value": "1", "benchmark": "linpackish"}, "benchmark"),
+        ({"value": "1.1234567"}, "value"),
+        ({"value": "1", "tolerance_rate": "0.0300001"}, "tolerance_rate"),
+        ({"value": "1", "benchmark": "other", "name": "n" * 121, "unit": "x/s"}, "name"),
+        ({"value": "1", "benchmark": "other", "name": "Ours", "unit": "u" * 25}, "unit"),
+        ({"value": "1", "benchmark": "other", "name": "Ours"}, "unit"),
+        ({"value": "1", "benchmark": "mlperf", "name": "MLPerf llama2"}, "unit"),
     ],
 )
 def test_a_promise_that_says_nothing_clear_is_refused_by_its_field(given, field):
@@ -239,6 +247,44 @@ def test_no_figure_is_typed_from_a_flagged_or_failed_file():
     with pytest.raises(InvalidTransition, match="flagged or failed"):
         typed(s, delivery, hpl, "41000", "hpl")
     assert not Measurement.objects.filter(benchmark="hpl").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"value": "41.0000001"}, "value"),
+        ({"value": "0"}, "value"),
+        ({"value": "many"}, "value"),
+        ({"value": "41", "unit": "u" * 25}, "unit"),
+        ({"value": "41", "benchmark": "mlperf"}, "unit"),
+        ({"value": "41", "name": "n" * 121}, "name"),
+        ({"value": "41", "note": "n" * 301}, "note"),
+    ],
+)
+def test_a_typed_figure_is_kept_as_typed_or_refused_by_its_field(given, field):
+    s = make.shop()
+    delivery = burned(s, promise("41000", "hpl"))
+    hpl = make.upload(s, delivery, HPL_LOG)
+    with pytest.raises(InputError) as refused:
+        typed(s, delivery, hpl, **{"benchmark": "hpl", **given})
+    assert refused.value.field == field
+    assert refused.value.limit
+
+
+def test_a_figure_is_of_the_moment_that_its_file_tells_and_typing_does_not_date_it_anew():
+    s = make.shop()
+    delivery = burned(s, promise("500000"), promise("41000", "hpl"))
+    burn = delivery.evidence.get()
+    end = last_moment(Evidence.from_json(burn.result))
+    assert {row.measured_at for row in burn.measurements.all()} == {min(end, burn.created_at)}
+    hpl = make.upload(s, delivery, HPL_LOG)  # tells no moment that is read
+    by_hand = typed(s, delivery, hpl, "41000", "hpl")
+    assert (by_hand.measured_at, by_hand.is_of_run) == (hpl.created_at, False)
+    beside = typed(s, delivery, burn, "41000", "hpl")
+    assert beside.measured_at == min(end, burn.created_at)
+    results = promised_against_measured(delivery)
+    told = [result_json(result, with_money=False)["units"][0] for result in results]
+    assert told[1]["measured_at_is"] == "recorded"
 
 
 def test_a_typed_figure_gives_way_to_the_reader_of_the_same_file():
