@@ -59,23 +59,38 @@ UNGATED = frozenset(
     "gpt2 openai-gpt gptj gpt_neo gpt_neox gpt_bigcode opt bloom falcon refinedweb refinedwebmodel mpt bert roberta "
     "xlm-roberta distilbert electra deberta deberta-v2 albert camembert mpnet phi starcoder2 codegen whisper vit deit "
     "clip_vision_model siglip_vision_model dinov2 t5 bart mbart pegasus marian nemotron nemotron_h clip_text_model "
-    "xglm persimmon apertus arcee biogpt ctrl".split()
+    "xglm persimmon apertus arcee biogpt ctrl m2m_100 mbart blenderbot esm xlm-roberta-xl longformer megatron-bert "
+    "roberta-prelayernorm data2vec-text".split()
 )
 ENCODERS = frozenset(
     "bert roberta xlm-roberta distilbert electra deberta deberta-v2 albert camembert mpnet modernbert vit deit "
-    "clip_text_model clip_vision_model siglip_vision_model dinov2".split()
+    "clip_text_model clip_vision_model siglip_vision_model dinov2 esm xlm-roberta-xl longformer megatron-bert "
+    "roberta-prelayernorm data2vec-text nomic_bert".split()
 )
 TIED_BY_DEFAULT = frozenset(
     "gpt2 openai-gpt gpt_neo gpt_bigcode opt bloom mpt bert roberta xlm-roberta distilbert electra deberta deberta-v2 "
     "camembert mpnet modernbert t5 whisper bart mbart pegasus marian xglm gemma gemma2 gemma3 gemma3_text gemma3n "
     "gemma3n_text gemma4 gemma4_text cohere cohere2 starcoder2 falcon refinedweb refinedwebmodel minicpm minicpm3 "
     "phi3small smollm3 lfm2 lfm2_moe mamba mamba2 falcon_mamba ernie4_5 biogpt ctrl vit deit clip_text_model "
-    "clip_vision_model siglip_vision_model dinov2".split()
+    "clip_vision_model siglip_vision_model dinov2 m2m_100 mbart blenderbot esm xlm-roberta-xl longformer "
+    "megatron-bert roberta-prelayernorm data2vec-text nomic_bert".split()
 )
 LEARNED_POSITIONS = frozenset(
     "gpt2 openai-gpt gpt_neo gpt_bigcode opt bert roberta xlm-roberta electra distilbert deberta camembert mpnet "
-    "biogpt clip_text_model".split()
+    "biogpt clip_text_model esm xlm-roberta-xl longformer megatron-bert roberta-prelayernorm data2vec-text".split()
 )
+# Decoders with gated feed-forward parts and an output table of their own: what is taken where nothing else is known.
+GATED_UNTIED = frozenset(
+    "llama llama4 llama4_text mistral mistral3 ministral mixtral mllama mllama_text_model qwen qwen2 qwen2_moe "
+    "qwen2_vl qwen2_5_vl qwen3 qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_text qwen3_5_moe "
+    "qwen3_5_moe_text deepseek deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 kimi_linear glm glm4 glm4_moe "
+    "glm4_moe_lite glm_moe_dsa chatglm phi3 phi4mm phimoe olmo olmo2 olmo3 olmoe gpt_oss dbrx jamba bamba falcon_h1 "
+    "falcon3 granite granitemoe granitemoehybrid minimax minimax_m2 minimax_text_01 ernie4_5_moe hunyuan "
+    "hunyuan_v1_dense hunyuan_v1_moe dots1 longcat_flash seed_oss exaone exaone4 step3p5 step3p7 laguna mimo "
+    "mimo_v2_flash internlm internlm2 internlm3 baichuan yi aquila stablelm arctic bailing_moe bailing_moe_v2 "
+    "bailing_moe_linear bailing_moe_v2_5 llava git mt5 umt5".split()
+)
+MODEL_TYPES = UNGATED | ENCODERS | TIED_BY_DEFAULT | GATED_UNTIED  # whose shape is known
 FOUR_TIMES_HIDDEN = frozenset(  # families whose feed-forward part is four times as wide when it is not told
     "gpt2 openai-gpt gptj gpt_neo gpt_bigcode bloom falcon refinedweb refinedwebmodel mpt codegen".split()
 )

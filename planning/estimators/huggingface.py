@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from core.errors import InputError
-from core.messages import Message, msg
-from planning.estimators.architecture import validate
+from core.messages import Message, msg, shown
+from planning.estimators.architecture import count_parameters, validate
 from planning.estimators.config_fields import (
     CLASS_DEFAULTS,
     CONTEXT,
@@ -25,6 +25,7 @@ from planning.estimators.config_fields import (
     KV_HEADS,
     LAYERS,
     LEARNED_POSITIONS,
+    MODEL_TYPES,
     NESTED,
     SHARED_EXPERTS,
     SHARED_FFN,
@@ -52,6 +53,7 @@ from planning.estimators.types import (
 )
 
 _FALCON = frozenset({"falcon", "refinedwebmodel"})
+_TIES = ("tie_word_embeddings", "tie_embedding")
 _T5 = frozenset({"t5", "mt5", "umt5"})
 
 
@@ -155,6 +157,9 @@ class _Reader(Fields):
         shape = replace(shape, ffn=self._ffn(shape, kinds))
         if self.model_type == "longcat_flash":
             shape = self._two_in_one(shape)
+        if self.model_type == "longformer":
+            shape = self._of_longformer(shape)
+        self._say_unknown()
         return replace(shape, assumed=self.assumed)
 
     def _layers(self) -> int:
@@ -280,6 +285,24 @@ class _Reader(Fields):
         multiple = self.optional("block_multiple_of") or 256
         return -(-int(times * (2 * width // 3)) // multiple) * multiple
 
+    def _of_longformer(self, shape: Architecture) -> Architecture:
+        """Tokens that see everything have queries, keys and values of their own; the others do not pass these."""
+        count = count_parameters(shape).total
+        further = 3.0 * shape.layers * shape.hidden**2
+        return replace(shape, params_total=count + further, params_active=count)
+
+    def _say_unknown(self) -> None:
+        """Say what was taken of a model type that is not known, and that the config does not tell."""
+        told = self.given("is_gated_act", "feed_forward_proj", *_TIES)
+        if self.model_type in MODEL_TYPES or told is not None:
+            return
+        text = msg(
+            "model_type is %(value)s, which is not known: gated feed-forward parts, an output table of its own and "
+            "causal attention are assumed. Compare the number of parameters with the published one.",
+            value=shown(self.config.get("model_type") or "null"),
+        )
+        self.assumed = (*self.assumed, text)
+
     def _gated(self) -> bool:
         if "is_gated_act" in self.config:
             return bool(self.config["is_gated_act"])
@@ -288,10 +311,10 @@ class _Reader(Fields):
         return self.model_type not in UNGATED and not self._first_chatglm()
 
     def _tied(self) -> bool:
-        value = self.config.get("tie_word_embeddings", self.config.get("tie_embedding"))
-        if value is None:
+        key = self.given(*_TIES)
+        if key is None:
             return self.model_type in TIED_BY_DEFAULT or self._first_chatglm()
-        return bool(value)
+        return bool(self.config[key])
 
     def _first_chatglm(self) -> bool:
         """ChatGLM-6B, whose successors have another shape under the same name."""
@@ -306,7 +329,9 @@ class _Reader(Fields):
             patch, image = self.required("patch_size"), self.required("image_size")
             channels = self.optional("num_channels") or 3
             return (image // patch) ** 2 + 1 + channels * patch**2
-        return (self.optional(*CONTEXT) or 0) if self.model_type in LEARNED_POSITIONS else 0
+        learned = self.model_type in LEARNED_POSITIONS
+        rotary = self.config.get("position_embedding_type") == "rotary"  # ESM-2
+        return (self.optional(*CONTEXT) or 0) if learned and not rotary else 0
 
     def _context(self) -> int | None:
         """Tokens that the model takes, with what its rotary scaling adds."""

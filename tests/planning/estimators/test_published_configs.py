@@ -21,6 +21,7 @@ from planning.estimators.architecture import (
     kv_elements_per_token,
     matmul_parameters,
     moe_layers,
+    total_parameters,
     validate,
 )
 from planning.estimators.config_precision import stated_weights
@@ -114,6 +115,58 @@ def test_layers_after_the_last_whole_group_of_bailing_see_everything(layers, ful
     config = {**LLAMA, "model_type": "bailing_moe_linear", "num_hidden_layers": layers}
     config |= {"layer_group_size": 4 if layers == 32 else 5}
     assert attention_layers(architecture_from_config(config)) == full
+
+
+def _encoder(kind, hidden, layers, heads, vocab, **told):
+    told |= {"hidden_size": hidden, "intermediate_size": 4 * hidden, "num_hidden_layers": layers}
+    return {"model_type": kind, "num_attention_heads": heads, "vocab_size": vocab, **told}
+
+
+NLLB = {"model_type": "m2m_100", "d_model": 2048, "encoder_layers": 24, "decoder_layers": 24}
+NLLB |= {"encoder_attention_heads": 16, "encoder_ffn_dim": 8192, "vocab_size": 256_206}
+
+
+@pytest.mark.parametrize(
+    ("config", "published", "causal"),
+    [
+        (NLLB, 3.345e9, True),  # facebook/nllb-200-3.3B
+        (_encoder("esm", 1280, 33, 20, 33, position_embedding_type="rotary"), 0.651e9, False),  # esm2_t33_650M_UR50D
+        (_encoder("xlm-roberta-xl", 2560, 36, 32, 250_880, max_position_embeddings=514), 3.48e9, False),
+        # allenai/longformer-base-4096: 148.7 million, with the projections of tokens that see everything
+        (
+            _encoder("longformer", 768, 12, 12, 50_265, max_position_embeddings=4098, attention_window=[512] * 12),
+            0.1487e9, False,
+        ),
+    ],
+    ids=["NLLB-3.3B", "ESM-2 650M", "XLM-R XL", "Longformer base"],
+)  # fmt: skip
+def test_families_beside_llama_count_what_they_publish(config, published, causal):
+    shape = architecture_from_config(config)
+    assert total_parameters(shape) == pytest.approx(published, rel=COUNT_TOLERANCE)
+    assert (shape.causal, shape.gated, shape.assumed) == (causal, False, ())
+
+
+def test_the_window_of_longformer_holds_in_every_layer():
+    told = {"attention_window": [512] * 12, "max_position_embeddings": 4098}
+    shape = architecture_from_config(_encoder("longformer", 768, 12, 12, 50_265, **told))
+    assert (shape.sliding_layers, shape.sliding_window) == (12, 512)
+
+
+def test_a_model_type_that_is_not_known_is_said():
+    told = {k: v for k, v in LLAMA.items() if k != "tie_word_embeddings"}
+    said = architecture_from_config({**told, "model_type": "zebra_9"}).assumed
+
+    assert [text.render().split(":")[0] for text in said] == [
+        "model_type is zebra_9, which is not known"
+    ]
+    assert architecture_from_config(told).assumed == ()
+    assert architecture_from_config({**LLAMA, "model_type": "zebra_9"}).assumed == ()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["model"] for row in ROWS])
+def test_no_published_model_type_is_taken_for_unknown(row):
+    told = architecture_from_config(row["config"]).assumed
+    assert not any("is not known" in text.render() for text in told)
 
 
 def test_what_a_class_default_gave_is_said():
