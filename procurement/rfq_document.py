@@ -13,6 +13,7 @@ def render_rfq(document: RfqDocument) -> bytes:
         raise ValueError("an RFQ that was not issued has no document")
     context = {
         "rfq": rfq,
+        "deadline": document.local_deadline,
         "lines": rfq.lines.all(),
         "requirements": rfq.requirements.all(),
         "clauses": rfq.clauses.all(),
@@ -24,5 +25,6 @@ def render_rfq(document: RfqDocument) -> bytes:
 
 
 def document_name(document: RfqDocument) -> str:
-    """`RFQ-2027-0001-en.pdf`."""
-    return f"{document.rfq.number}-{document.language}.pdf"
+    """`RFQ-2027-0001-en.pdf`; after an extension `RFQ-2027-0001-en-r2.pdf`."""
+    later = f"-r{document.revision}" if document.revision > 1 else ""
+    return f"{document.rfq.number}-{document.language}{later}.pdf"

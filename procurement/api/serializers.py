@@ -213,7 +213,7 @@ class RfqDocumentSerializer(serializers.ModelSerializer[RfqDocument]):
 
     class Meta:
         model = RfqDocument
-        fields = ["id", "language", "sha256"]
+        fields = ["id", "language", "revision", "deadline", "sha256"]
 
 
 class RequirementInput(serializers.Serializer[Any]):

@@ -223,8 +223,8 @@ class VendorRfqDocument(VendorView):
     def get(self, request: Request) -> HttpResponseBase:
         vendor_access.require_open(self.token)
         invitation = self.token.invitation
-        rows = invitation.rfq.documents.select_related("file").exclude(file=None)
-        row = rows.filter(language=invitation.vendor.language).first()
+        rows = invitation.rfq.documents.select_related("file")
+        row = rows.filter(language=invitation.vendor.language).first()  # the newest
         if row is None or row.file is None:
             raise Http404
         return download(row.file)

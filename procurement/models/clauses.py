@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.db import models
 from django.urls import reverse
@@ -105,20 +107,28 @@ class RfqClause(Wording):
 
 
 class RfqDocument(models.Model):
-    """The RFQ as its vendors get it, in one language."""
+    """The RFQ as its vendors get it, in one language: drawn anew when its deadline moves, older revisions stay."""
 
     rfq = models.ForeignKey(Rfq, on_delete=models.PROTECT, related_name="documents")
     language = models.CharField(_("language"), max_length=10, choices=LANGUAGE_CHOICES)
+    revision = models.PositiveSmallIntegerField(default=1)
+    deadline = models.DateTimeField()  # as it stood when this was issued
     job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, related_name="+")
 
     class Meta:
         verbose_name = _("document of an RFQ")
         verbose_name_plural = _("documents of an RFQ")
-        ordering = ["language"]
+        ordering = ["language", "-revision"]
         constraints = [
-            models.UniqueConstraint(fields=["rfq", "language"], name="rfq_document_once")
+            models.UniqueConstraint(
+                fields=["rfq", "language", "revision"], name="rfq_document_revision"
+            )
         ]
 
     def __str__(self) -> str:
-        return f"{self.rfq.number} {self.language}"
+        return f"{self.rfq.number} {self.language} {self.revision}"
+
+    @property
+    def local_deadline(self) -> datetime:
+        return self.deadline.astimezone(ZoneInfo(self.rfq.deadline_zone))

@@ -1,8 +1,8 @@
-"""Which clauses the library offers."""
+"""Which clauses the library offers, and the papers that print them."""
 
 from __future__ import annotations
 
-from procurement.models import Clause
+from procurement.models import Clause, Rfq, RfqDocument
 
 
 def current_clauses(*, retired: bool = False) -> dict[str, Clause]:
@@ -16,3 +16,11 @@ def current_clauses(*, retired: bool = False) -> dict[str, Clause]:
 def versions_of(code: str) -> list[Clause]:
     """Every version of one clause, newest first."""
     return list(Clause.objects.filter(code=code).select_related("made_by").order_by("-version"))
+
+
+def newest_documents(rfq: Rfq) -> list[RfqDocument]:
+    """The newest revision of an issued RFQ's document in each language."""
+    found: dict[str, RfqDocument] = {}
+    for row in rfq.documents.select_related("file"):
+        found.setdefault(row.language, row)
+    return list(found.values())

@@ -356,7 +356,7 @@ def publish_rfq(*, rfq_id: int, by: User, version: int | None = None) -> Rfq:
 def extend_rfq(
     *, rfq_id: int, deadline: datetime, reason: str, by: User, version: int | None = None
 ) -> Rfq:
-    """Move the deadline of an open RFQ, only later and only before it has passed."""
+    """Move the deadline of an open RFQ, only later and only before it has passed. Its documents are drawn anew."""
     rfq: Rfq = take(rows(), rfq_id, action="extend", by=by, version=version)
     text = need_reason(reason)
     if rfq.is_due or deadline <= rfq.deadline:
@@ -371,8 +371,10 @@ def extend_rfq(
     touch(rfq)
     record(
         "rfq.extended", on=rfq, by=by, reason=text,
-        deadline=[before.isoformat(), deadline.isoformat()],
+        changes={"deadline": [before.isoformat(), deadline.isoformat()]},
     )  # fmt: skip
+    invited = rfq.invitations.select_related("vendor")
+    request_documents(rfq, {invitation.vendor.language for invitation in invited}, by=by)
     return rfq
 
 

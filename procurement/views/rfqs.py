@@ -27,6 +27,7 @@ from procurement.forms.requirements import RequirementForms, initial_rows, rows_
 from procurement.forms.rfqs import AwardForm, RfqForm, SplitForm
 from procurement.models import Award, PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
+from procurement.selectors.clauses import newest_documents
 from procurement.selectors.comparable import comparables
 from procurement.selectors.comparison import COMPARED, Comparison, compare
 from procurement.selectors.compliances import compliances
@@ -191,7 +192,7 @@ def _detail(
         "criteria": rfq.criteria.all(),
         "requirements": rfq.requirements.all(),
         "clauses": rfq.clauses.select_related("clause"),
-        "papers": rfq.documents.select_related("file"),
+        "papers": newest_documents(rfq),
         "invitations": list(
             rfq.invitations.select_related("vendor").prefetch_related(
                 Prefetch("tokens", VendorToken.objects.filter(revoked_at=None), to_attr="keys")

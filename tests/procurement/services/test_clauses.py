@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -166,6 +167,39 @@ def test_the_papers_are_made_in_the_languages_of_those_invited(s, client):
     api = APIClient(headers={"Authorization": f"Vendor {key}"})
     assert api.get("/api/v1/procurement/vendor/rfq/document/").status_code == 200
     assert len(api.get("/api/v1/procurement/vendor/rfq/").json()["clauses"]) == 10
+
+
+def test_an_extension_draws_the_papers_anew_with_the_new_deadline(s, client):
+    s.rival.language = "en"
+    s.rival.save(update_fields=["language"])
+    rfq = b.rfq(s)
+    key = vendor_access.issue_token(rfq_id=rfq.pk, vendor_id=s.rival.pk, by=s.procurement)
+    api = APIClient(headers={"Authorization": f"Vendor {key}"})
+    before = rfq.local_deadline
+    later = rfqs.extend_rfq(
+        rfq_id=rfq.pk,
+        deadline=rfq.deadline + timedelta(days=9),
+        reason="asked for",
+        by=s.procurement,
+    ).local_deadline
+    entry = AuditEntry.objects.get(action="rfq.extended")
+    assert [datetime.fromisoformat(one) for one in entry.data["changes"]["deadline"]] == [
+        before,
+        later,
+    ]
+    old, new = RfqDocument.objects.filter(rfq=rfq, language="en").order_by("revision")
+    # Drawn after the extension, the first still says what it was issued with, and no vendor is served it.
+    for row, told in ((old, before), (new, later)):
+        assert api.get("/api/v1/procurement/vendor/rfq/document/").status_code == 404
+        render_rfq_document(str(Job.objects.get(key=f"rfq-document:{row.pk}").pk))
+        row.refresh_from_db()
+        assert f"{told:%Y-%m-%d %H:%M}" in text_of(row.file.file.read())
+    served = api.get("/api/v1/procurement/vendor/rfq/document/")
+    assert f"{later:%Y-%m-%d %H:%M}" in text_of(b"".join(served.streaming_content))
+    client.force_login(s.procurement)
+    page = client.get(rfq.get_absolute_url()).text
+    assert f"/documents/{new.pk}/" in page
+    assert f"/documents/{old.pk}/" not in page
 
 
 @pytest.mark.parametrize(
