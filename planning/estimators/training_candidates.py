@@ -28,7 +28,7 @@ from planning.estimators.architecture import (
     total_parameters,
 )
 from planning.estimators.training_workload import FRAMEWORKS, Cluster, Layout, Recipe
-from planning.estimators.types import Accelerator, Architecture
+from planning.estimators.types import Accelerator, Architecture, AttentionShape, LatentAttention
 
 Array = NDArray[np.float64]
 
@@ -75,6 +75,7 @@ class Candidates:
     layers: Array
     hidden: Array
     qkv_ratio: Array  # (query + key + value width) / h
+    kv_ratio: Array  # (key + value width) / h
     ffn_active: Array  # feed-forward width that one token passes, experts together
     ffn_single: Array  # width of the matrices that are multiplied
     gated: Array
@@ -199,20 +200,13 @@ def adapter_parameters(architecture: Architecture, rank: int, targets: Sequence[
     """Trainable weights of rank-r adapters on the named projections of all layers. [parameters]
 
     An adapter of one matrix holds rank x (inputs + outputs). "mlp" adapts every expert and the router of a sparse
-    layer, as PEFT does for all linear layers: 242 million on Mixtral 8x7B at rank 16.
+    layer, as PEFT does for all linear layers: 242 million on Mixtral 8x7B at rank 16. Of latent attention (MLA) "q"
+    adapts the matrices down and up of the queries, "k" the one down to the latent, "v" the one up from it.
     """
     a, h = architecture, architecture.hidden
     total = 0.0
     for group in attention_groups(a):
-        at = group.shape
-        query, keys = at.heads * at.head_dim, at.kv_heads * at.head_dim
-        value_dim = at.value_dim or at.head_dim
-        sizes = {
-            "q": h + query,
-            "k": h + keys,
-            "v": 0 if at.values_are_keys else h + at.kv_heads * value_dim,
-            "o": at.heads * value_dim + h,
-        }
+        sizes = _latent_adapters(a, a.mla) if a.mla is not None else _plain_adapters(h, group.shape)
         total += group.layers * sum(sizes.get(target, 0) for target in targets)
     if "mlp" in targets:
         sparse, matrices = moe_layers(a), 3 if a.gated else 2
@@ -224,6 +218,36 @@ def adapter_parameters(architecture: Architecture, rank: int, targets: Sequence[
             beside = matrices * (h + shared) if shared else 0
             total += sparse * (of_experts + beside + h + moe.experts)
     return rank * total
+
+
+def _plain_adapters(h: int, at: AttentionShape) -> dict[str, int]:
+    """Inputs + outputs of each projection."""
+    value_dim = at.value_dim or at.head_dim
+    return {
+        "q": h + at.heads * at.head_dim,
+        "k": h + at.kv_heads * at.head_dim,
+        "v": 0 if at.values_are_keys else h + at.kv_heads * value_dim,
+        "o": at.heads * value_dim + h,
+    }
+
+
+def _latent_adapters(a: Architecture, mla: LatentAttention) -> dict[str, int]:
+    """Inputs + outputs of each projection, two of the queries where they have a latent of their own."""
+    query = a.heads * (mla.nope_dim + mla.rope_dim)
+    return {
+        "q": a.hidden + 2 * mla.q_latent + query if mla.q_latent else a.hidden + query,
+        "k": a.hidden + mla.kv_latent + mla.rope_dim,
+        "v": mla.kv_latent + a.heads * (mla.nope_dim + mla.v_dim),
+        "o": a.heads * mla.v_dim + a.hidden,
+    }
+
+
+def _widths(a: Architecture, at: AttentionShape) -> tuple[float, float]:
+    """(queries, keys and values) of one token and layer while it trains; MLA expands its latent to all heads."""
+    if a.mla is not None:
+        query = a.heads * (a.mla.nope_dim + a.mla.rope_dim)
+        return float(query), float(query + a.heads * a.mla.v_dim)
+    return float(at.heads * at.head_dim), kv_elements_per_layer(a, at)
 
 
 def _architecture_columns(a: Architecture, sequence: int) -> dict[str, float]:
@@ -241,7 +265,11 @@ def _architecture_columns(a: Architecture, sequence: int) -> dict[str, float]:
     if moe is not None and sparse:
         routed = moe.top_k * moe.expert_ffn + shared_width(moe)
         width = (sparse * routed + (mlp_layers(a) - sparse) * a.ffn) / max(mlp_layers(a), 1)
-    groups = attention_groups(a)
+    groups = [(group.layers, _widths(a, group.shape)) for group in attention_groups(a)]
+    query, keys = (
+        sum(layers * widths[i] for layers, widths in groups) / max(attention_layers(a), 1)
+        for i in (0, 1)
+    )
     return {
         "dense_parameters": (count.total - count.experts) * (scale if moe is None else 1.0),
         "expert_parameters": max(total_parameters(a) - (count.total - count.experts), 0.0)
@@ -252,16 +280,8 @@ def _architecture_columns(a: Architecture, sequence: int) -> dict[str, float]:
         "embedding_parameters": embedding,
         "layers": float(a.layers),
         "hidden": float(a.hidden),
-        "qkv_ratio": sum(
-            group.layers
-            * (
-                group.shape.heads * group.shape.head_dim
-                + kv_elements_per_layer(replace(a, mla=None), group.shape)
-            )
-            for group in groups
-        )
-        / max(attention_layers(a), 1)
-        / a.hidden,
+        "qkv_ratio": (query + keys) / a.hidden,
+        "kv_ratio": keys / a.hidden,
         "ffn_active": width,
         "ffn_single": float(single or a.hidden),
         "gated": 1.0 if a.gated else 0.0,

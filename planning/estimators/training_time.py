@@ -187,7 +187,7 @@ def _expert_communication(c: Candidates, constants: TrainingConstants, tokens: A
 
 def _context_communication(c: Candidates, constants: TrainingConstants, tokens: Array) -> Array:
     """Keys and values of the other sequence parts, forward and twice backward, what is not hidden. [s]"""
-    kv = (c.qkv_ratio - 1.0) * c.hidden / c.tensor
+    kv = c.kv_ratio * c.hidden / c.tensor
     volume = 2.0 * tokens * kv * (c.context - 1.0) * 3.0 * c.layers / c.pipeline
     speed = np.where(c.tensor * c.context <= c.domain, c.link, c.network)
     return volume / speed * constants.value("context_exposed")

@@ -26,7 +26,7 @@ from planning.estimators.architecture import (
 )
 from planning.estimators.config_precision import stated_weights
 from planning.estimators.huggingface import architecture_from_config
-from planning.estimators.training_candidates import adapter_parameters
+from planning.estimators.training_candidates import _architecture_columns, adapter_parameters
 from planning.estimators.types import (
     Architecture,
     LatentAttention,
@@ -307,6 +307,21 @@ def test_adapters_on_all_linear_layers_reach_every_expert():
 
     assert sparse == pytest.approx(242_221_056, rel=0.001)
     assert dense == 39_976_960
+
+
+def test_latent_attention_trains_at_the_width_of_its_heads():
+    # DeepSeek-V3: 128 heads of 128 + 64 for queries and keys, of 128 for values; hidden 7168, latents 1536 and 512
+    shape = Architecture("v3", 61, 7168, 128, 128, 56, 18_432, 129_280)
+    shape = replace(shape, mla=LatentAttention(512, 64, q_latent=1536, nope_dim=128, v_dim=128))
+    lone = {target: adapter_parameters(shape, 1, (target,)) / 61 for target in "qkvo"}
+
+    columns = _architecture_columns(shape, 4096)
+    assert columns["qkv_ratio"] == pytest.approx((2 * 128 * 192 + 128 * 128) / 7168)
+    assert columns["kv_ratio"] == pytest.approx((128 * 192 + 128 * 128) / 7168)
+    assert lone["o"] == 128 * 128 + 7168
+    assert lone["q"] == (7168 + 1536) + (1536 + 128 * 192)
+    assert lone["k"] == 7168 + 512 + 64
+    assert lone["v"] == 512 + 128 * (128 + 128)
 
 
 def _tensors(*weights):
