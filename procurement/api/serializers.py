@@ -11,6 +11,7 @@ from rest_framework import serializers
 from core.http import api_user
 from core.messages import Message
 from core.money import money_json as money
+from core.organisation import organisation
 from procurement import policies
 from procurement.milestones import PaymentEvent
 from procurement.models import (
@@ -107,6 +108,14 @@ def remembered(serializer: Any, name: str) -> dict[Any, Any]:
     context: dict[str, Any] = serializer.root._context
     found: dict[Any, Any] = context.setdefault(name, {})
     return found
+
+
+def met_criteria(serializer: Any, quote: Quote) -> dict[str, Any]:
+    """Each criterion with the quote's answer; the organisation is read once for all rows of a response."""
+    cache = remembered(serializer, "organisation")
+    if "row" not in cache:
+        cache["row"] = organisation()
+    return criteria_met(quote, cache["row"]).to_json()
 
 
 class Named(serializers.StringRelatedField[Any]):
@@ -362,7 +371,7 @@ class QuoteSerializer(serializers.ModelSerializer[Quote]):
 
     @extend_schema_field(serializers.DictField())
     def get_criteria(self, quote: Quote) -> dict[str, Any]:
-        return criteria_met(quote).to_json()
+        return met_criteria(self, quote)
 
     @extend_schema_field(TotalsSerializer)
     def get_totals(self, quote: Quote) -> dict[str, Any]:

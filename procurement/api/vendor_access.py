@@ -40,12 +40,12 @@ from procurement.api.serializers import (
     RfqClauseSerializer,
     TotalsSerializer,
     WarrantySerializer,
+    met_criteria,
     totals,
 )
 from procurement.api.views import checked, visible
 from procurement.models import Quote, Rfq, VendorToken
 from procurement.quote_template import quote_template
-from procurement.selectors.requirements import criteria_met
 from procurement.services import vendor_access
 
 
@@ -180,7 +180,7 @@ class OwnQuoteSerializer(serializers.ModelSerializer[Quote]):
 
     @extend_schema_field(serializers.DictField())
     def get_criteria(self, quote: Quote) -> dict[str, Any]:
-        return criteria_met(quote).to_json()
+        return met_criteria(self, quote)
 
     @extend_schema_field(str)
     def get_state(self, quote: Quote) -> str:
