@@ -65,11 +65,17 @@ def kv_read_bytes(c: Candidates, context: Floats) -> Floats:
 
 
 def reserve_bytes(c: Candidates, k: Constants) -> Floats:
-    """Activations of the largest step, logits, graphs and engine on one accelerator. [B]"""
+    """Activations of the largest step, logits, graphs and engine on one accelerator. [B]
+
+    The engine's part was fitted on cards of 80 GB and more. On smaller ones it is no more than what a driver and its
+    context hold and the share of a card that engines leave alone: vLLM takes 0.9 of it by default, TensorRT-LLM 0.9
+    of what is free.
+    """
     s = c.shape
     tokens = np.minimum(k["max_step_tokens"], np.maximum(c.input_tokens, 1.0))
     activations = tokens * s.hidden * 2.0 * k["activation_copies"]
-    return k.per("reserve", ENGINES)[c.engine] + activations
+    most = k["reserve_base"] + k["reserve_share"] * c.card.memory
+    return np.minimum(k.per("reserve", ENGINES)[c.engine], most) + activations
 
 
 def cache_room(c: Candidates, k: Constants) -> Floats:

@@ -72,8 +72,12 @@ def trace(
         ),
         Step(
             "reserve",
-            "reserve + activations",
-            {"engine": w.engine},
+            "min(reserve of the engine, base + share x usable) + activations",
+            {
+                "engine": w.engine,
+                "base": k["reserve_base"],
+                "share": k["reserve_share"],
+            },
             float(reserve_bytes(c, k)[0]),
             "B",
         ),
