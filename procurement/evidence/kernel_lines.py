@@ -72,6 +72,16 @@ def kernel_lines(document: Document) -> Iterator[KernelLine]:
         yield from _journal(line, "\n".join(pretty))
 
 
+def have_their_own_times(text: str) -> bool:
+    """Whether most lines begin as the kernel's log does: what stood before them was a collector's."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    timed = sum(
+        any(form.match(line) for form in (_DMESG_T, _MONOTONIC, _FULL, _SYSLOG, _ISO))
+        for line in lines
+    )
+    return timed * 2 > len(lines)
+
+
 def _plain(line: HostLine, text: str) -> KernelLine:
     if found := _DMESG_T.match(text):
         stamp = locale_stamp(found[1])

@@ -8,6 +8,7 @@ Nothing a file holds can make this raise: what cannot be read is rejected, with 
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +18,7 @@ from procurement.evidence.bounded import HostileInputError
 from procurement.evidence.detect import archive_kind, detect
 from procurement.evidence.document import Document
 from procurement.evidence.finish import finish
+from procurement.evidence.kernel_lines import have_their_own_times
 from procurement.evidence.policy import EvidenceContext, default_context
 from procurement.evidence.readers import READERS, STREAMING
 from procurement.evidence.report import Report, TooManyDevicesError, merged
@@ -48,12 +50,8 @@ def _read(stream: BinaryIO, context: EvidenceContext) -> Evidence:
             "This is a %(kind)s file, not the text that a tool prints. Unpack it first.", kind=kind
         )
         return _rejected("unknown", context, "not_text", message, Severity.REVIEW)
-    document = Document(source)
     windows = source.windows()
-    formats = detect(tuple(document.strip(window) for window in windows if window))
-    if not formats and document.can_be_stamped:
-        document = Document(source, stamped=True)
-        formats = detect(tuple(document.strip(window) for window in windows if window))
+    document, formats = _recognised(source, windows)
     hidden = detect(tuple(document.unlabelled(window) for window in windows if window))
     if not formats:
         message = msg("No known tool wrote this file.")
@@ -73,7 +71,33 @@ def _read(stream: BinaryIO, context: EvidenceContext) -> Evidence:
     except TooManyDevicesError:
         message = msg("The file names more devices than any delivery has.")
         return _rejected(name, context, "too_many_devices", message, Severity.SECURITY)
+    for number, text in document.launcher:
+        report.unproven(
+            "launcher_error",
+            msg(
+                "The launcher tells of trouble: %(text)s (line %(line)s)",
+                text=text.strip()[:160],
+                line=number,
+            ),
+        )
     return finish(report, source, [*formats, *(other for other in hidden if other not in formats)])
+
+
+def _recognised(source: Source, windows: tuple[str, ...]) -> tuple[Document, list[str]]:
+    """The document whose prefixes are taken off, and the formats in it.
+
+    A kernel log's own times and hosts are evidence: those of any other tool's lines are a collector's.
+    """
+    document = Document(source)
+    formats = detect(tuple(document.strip(window) for window in windows if window))
+    deeper = Document(source, deep=True)
+    if deeper.layers != document.layers:
+        stripped = tuple(deeper.strip(window) for window in windows if window)
+        found = detect(stripped)
+        kernel = "kernel_log_xid" in (*formats, *found)
+        if found and (not kernel or have_their_own_times(stripped[0])):
+            return deeper, found
+    return document, formats
 
 
 def _report(document: Document, name: str, context: EvidenceContext) -> Report:
@@ -88,10 +112,15 @@ def _report(document: Document, name: str, context: EvidenceContext) -> Report:
         if section.host is None and not detect((section.text()[:65536],)):
             continue  # what a launcher printed before the first host's output
         report = read(section, context)
+        report.task = section.task
         if section.host:
             report.hosts = list(dict.fromkeys([section.host, *report.hosts]))
         for device in report.devices.values():
             device.host = device.host or section.host
+        report.findings = [
+            finding if finding.host else replace(finding, host=section.host)
+            for finding in report.findings
+        ]
         reports.append(report)
     return merged(reports) if reports else read(document, context)
 

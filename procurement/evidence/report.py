@@ -93,6 +93,7 @@ class Report:
     comparison: dict[str, float] = field(default_factory=dict)
     review: str = ""
     review_verdict: str | None = None
+    task: str | None = None  # of the launcher, where one host's output is that of several tasks
     usage: bool = False  # usage data proves no device: its verdict is n/a
 
     def device(self, key: Any, **identity: Any) -> DeviceLog:
@@ -187,6 +188,7 @@ def merged(parts: Iterable[Report]) -> Report:
     whole.review = first.review
     for report in reports:
         host = report.hosts[0] if report.hosts else ""
+        host += f"/{report.task}" if report.task else ""
         for key, device in report.devices.items():
             whole.devices[(host, key)] = device
         whole.hosts += report.hosts
