@@ -433,3 +433,19 @@ def test_a_job_that_is_stopped_before_it_can_save_says_so_in_finite_words(run):
                      "storage_bandwidth": 32768})  # fmt: skip
     assert code == 0
     assert "T4" in out
+
+
+def test_a_reader_that_leaves_early_gets_no_traceback():
+    command = subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), "estimate"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"},
+    )
+    command.stdout.close()  # before anything is asked: all of the answer meets a closed pipe
+    command.stdin.write(json.dumps(SEVEN | {"accelerators": 8}).encode())
+    command.stdin.close()
+
+    assert command.stderr.read() == b""
+    assert command.wait() == 128 + 13
