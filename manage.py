@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def reader_gone() -> bool:
-    """Whether nobody reads standard output any more (`… | head`); it is then pointed nowhere, so that leaving is quiet."""
+    """Whether nobody reads standard output any more (`… | head`); it then points nowhere, so that leaving is quiet."""
     output = select.poll()
     output.register(sys.stdout.fileno(), select.POLLOUT)
     if not any(event & select.POLLERR for _, event in output.poll(0)):

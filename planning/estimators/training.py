@@ -14,7 +14,15 @@ from core.messages import Message, msg
 from planning.estimators.architecture import active_parameters, total_parameters, validate
 from planning.estimators.interruptions import checkpoint_seconds, plan_checkpoints
 from planning.estimators.layouts import SearchSpace, search_layouts
-from planning.estimators.training_advice import assumption_messages, remedies, tight, warnings
+from planning.estimators.training_advice import (
+    assumption_messages,
+    filled_pipeline,
+    idle_stages,
+    name_the_framework,
+    remedies,
+    tight,
+    warnings,
+)
 from planning.estimators.training_candidates import (
     Array,
     Candidates,
@@ -64,6 +72,10 @@ HOUR = 3_600.0
 LARGEST_CLUSTER = 200_000
 POWER_SHARE = 0.9  # of the TDP, drawn on average while training
 ENOUGH = 10  # measured rows of a kind, from which on an estimate is near them
+EXAMPLE_FRAMEWORK = (
+    "megatron"  # what many cards are trained with; shows what naming a framework does
+)
+MANY = 16  # accelerators, from which on an example is worth its search
 
 _MEMORY_FORMULAS = {
     "weights": "P x bytes / shards",
@@ -152,6 +164,11 @@ def estimate_training(
         fits = "tight"
     figures, trace = _figures(workload, plan, accelerator, architecture, accelerators, constants)
     saturation = _saturation(plan, memory_bytes.p50 / capacity)
+    named = (
+        _named_mfu(workload, accelerator, architecture, accelerators, cluster, constants)
+        if plan.by_rule
+        else None
+    )
     return Estimate(
         kind="training",
         accelerator=accelerator.slug,
@@ -180,7 +197,21 @@ def estimate_training(
         },
         warnings=(
             *tight(memory_bytes.p90 - capacity if fits == "tight" else 0.0, plan.surer),
-            *warnings(workload, accelerator, architecture, accelerators, figures, saturation),
+            *(
+                name_the_framework(figures["mfu"].p50, EXAMPLE_FRAMEWORK, named)
+                if plan.by_rule
+                else ()
+            ),
+            *idle_stages(plan.row, plan.time),
+            *warnings(
+                workload,
+                accelerator,
+                architecture,
+                accelerators,
+                figures,
+                saturation,
+                reachable=named,
+            ),
         ),
         assumptions=(
             *architecture.assumed,
@@ -193,6 +224,28 @@ def estimate_training(
         trace=trace,
         constants_version=constants.version,
     )
+
+
+def _named_mfu(
+    workload: TrainingWorkload,
+    accelerator: Accelerator,
+    architecture: Architecture,
+    accelerators: int,
+    cluster: Cluster,
+    constants: TrainingConstants,
+) -> float | None:
+    """MFU of the same job were its framework named; None where that would not show anything. [1]"""
+    if accelerators < MANY or workload.method not in ("pretrain", "full"):
+        return None
+    if workload.flops_per_sample is not None:
+        return None
+    named = replace(workload, framework=EXAMPLE_FRAMEWORK)
+    plan = _plan(
+        named, resolve(named), accelerator, architecture, accelerators, None, cluster, constants
+    )
+    if float(plan.memory.total[0]) > accelerator.visible_bytes:
+        return None
+    return float(plan.time.model_flops[0]) / (plan.step_time * plan.row["peak_16"])
 
 
 def _check_context(workload: TrainingWorkload, architecture: Architecture) -> None:
@@ -230,6 +283,8 @@ def _plan(
     else:
         check_layout(layout, architecture, accelerators)
         batches = default_batches(recipe, layout, workload.micro_batch, workload.global_batch)
+        if workload.global_batch is None:
+            notes = filled_pipeline(layout, batches)
     row = candidate_row(
         recipe,
         accelerator,

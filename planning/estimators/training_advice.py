@@ -10,18 +10,20 @@ from core.messages import Message, msg
 from planning.estimators.architecture import total_parameters
 from planning.estimators.training_candidates import (
     candidate_row,
+    filling_steps,
     recompute_columns,
     sharding_columns,
     stack,
 )
 from planning.estimators.training_constants import TrainingConstants
 from planning.estimators.training_memory import training_memory
-from planning.estimators.training_time import training_time
+from planning.estimators.training_time import TrainingTime, training_time
 from planning.estimators.training_workload import Cluster, Layout, Recipe, TrainingWorkload
 from planning.estimators.types import Accelerator, Architecture, Band, Saturation
 
 YEAR = 365.25 * 86_400.0
 MATTERS = 0.10  # an assumption that moves the answer by more is named
+IDLE = 0.25  # share of a step in which stages wait, from which on it is said
 WORTH_SAYING_UNTIL = 100e9  # [parameters] below it, returns diminish beyond eight accelerators
 
 
@@ -32,8 +34,13 @@ def warnings(
     accelerators: int,
     figures: Mapping[str, Band],
     saturation: Saturation,
+    *,
+    reachable: float | None = None,
 ) -> tuple[Message, ...]:
-    """Traps that this plan is near, and what software could gain before hardware is bought."""
+    """Traps that this plan is near, and what software could gain before hardware is bought.
+
+    `reachable`: MFU of the same job in a named framework, where the estimate knows none. [1]
+    """
     found: list[Message] = []
     parameters = total_parameters(architecture)
     mfu = figures["mfu"].p50
@@ -53,7 +60,7 @@ def warnings(
                 mfu=round(100 * mfu, 1),
             )
         )
-    elif mfu < 0.30 and not workload.flops_per_sample:
+    elif max(mfu, reachable or 0.0) < 0.30 and not workload.flops_per_sample:
         found.append(
             msg(
                 "MFU of %(mfu)s %%: below 30 %%, money burns. Look at software before buying.",
@@ -87,6 +94,59 @@ def warnings(
         )
     found += _software_first(workload, accelerator, saturation)
     return tuple(found)
+
+
+def name_the_framework(mfu: float, framework: str, named: float | None) -> tuple[Message, ...]:
+    """That a rate without framework and layout is that of runs in general, and what naming them does. `named`: [1]"""
+    if named is None:
+        return (
+            msg(
+                "Neither framework nor layout was told: the rate is that of published runs in general. Naming the "
+                "framework makes the estimate surer."
+            ),
+        )
+    return (
+        msg(
+            "Neither framework nor layout was told: MFU of %(mfu)s %% is that of published runs in general. Naming the "
+            "framework makes the estimate surer: with framework %(framework)s the same job is estimated at "
+            "%(named)s %%.",
+            mfu=round(100 * mfu),
+            framework=framework,
+            named=round(100 * named),
+        ),
+    )
+
+
+def filled_pipeline(layout: Layout, batches: tuple[int, int]) -> tuple[Message, ...]:
+    """Which batch was taken to fill the stages of a layout that came without one; nothing where there are no stages."""
+    if layout.pipeline == 1:
+        return ()
+    micro, whole = batches
+    return (
+        msg(
+            "No global batch was told: %(batch)s sequences a step are taken, %(steps)s micro-batches for each data "
+            "rank, so that the %(stages)s pipeline stages are busy.",
+            batch=whole,
+            steps=whole // (micro * layout.data),
+            stages=layout.pipeline,
+        ),
+    )
+
+
+def idle_stages(row: Mapping[str, float], time: TrainingTime) -> tuple[Message, ...]:
+    """That a batch is too small for its pipeline, how long stages stand idle, and the batch that would fill it."""
+    idle = float(time.bubble[0]) / float(time.total[0])
+    if idle <= IDLE:
+        return ()
+    text = msg(
+        "The pipeline stands idle %(share)s %% of the time: a global batch of %(batch)s sequences is too small for "
+        "%(stages)s stages. %(filled)s would fill it.",
+        share=round(100 * idle),
+        batch=int(row["global_batch"]),
+        stages=int(row["pipeline"]),
+        filled=int(row["data"] * row["micro_batch"]) * filling_steps(int(row["pipeline"])),
+    )
+    return (text,)
 
 
 def _software_first(

@@ -272,10 +272,14 @@ def derived_throughput(row: Row) -> float | None:
 
 
 def truth_candidate(truth: TruthRow) -> dict[str, float]:
-    """The columns of a row."""
+    """The columns of a row. Where a published run tells no batch, none is chosen for it that fills its pipeline."""
     recipe = resolve(truth.workload)
     micro, whole = default_batches(
-        recipe, truth.layout, truth.workload.micro_batch, truth.workload.global_batch
+        recipe,
+        truth.layout,
+        truth.workload.micro_batch,
+        truth.workload.global_batch,
+        filled=False,
     )
     return candidate_row(
         recipe,

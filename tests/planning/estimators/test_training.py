@@ -24,6 +24,7 @@ from .training_cases import (
     H100,
     LLAMA_2_7B,
     LLAMA_3_8B,
+    LLAMA_3_70B,
     MISTRAL_7B,
     MPT_30B,
     RTX4090,
@@ -418,3 +419,47 @@ def test_no_rule_of_thumb_beats_what_was_ever_published():
             accelerators=accelerators,
         )
         assert estimate.figures["mfu"].p50 < 0.65
+
+
+def test_many_cards_without_a_framework_are_told_what_naming_it_does():
+    blind = estimate_training(TrainingWorkload(), H100, LLAMA_3_70B, accelerators=2048)
+    named = estimate_training(
+        TrainingWorkload(framework="megatron"), H100, LLAMA_3_70B, accelerators=2048
+    )
+
+    advice = next(m for m in blind.warnings if "Naming the framework" in str(m))
+    assert advice.params["named"] == round(100 * named.figures["mfu"].p50)
+    assert advice.params["named"] > advice.params["mfu"] == round(100 * blind.figures["mfu"].p50)
+    assert not any("Naming the framework" in str(m) for m in named.warnings)
+    assert not any("money burns" in str(m) for m in blind.warnings)
+
+
+def test_a_layout_that_is_told_is_not_advised_to_name_its_framework():
+    estimate = estimate_training(
+        TrainingWorkload(), H100, LLAMA_3_70B, accelerators=64, layout=Layout(tensor=8, data=8)
+    )
+    assert not any("Naming the framework" in str(m) for m in estimate.warnings)
+
+
+@pytest.mark.parametrize("stages", [2, 8, 16])
+@pytest.mark.parametrize("method", ["pretrain", "full", "lora"])
+def test_a_pipeline_without_a_batch_gets_one_that_fills_it(stages, method):
+    layout = Layout(tensor=8, pipeline=stages, data=64 // stages)
+    workload = TrainingWorkload(method=method, framework="torchtune", sequence_length=8192)
+    estimate = estimate_training(workload, H100, LLAMA_3_70B, accelerators=512, layout=layout)
+
+    steps = estimate.layout["global_batch"] / (estimate.layout["micro_batch"] * layout.data)
+    assert steps >= 4 * stages  # GPipe: from there on the bubble is negligible
+    assert any("No global batch was told" in str(m) for m in estimate.assumptions)
+    assert not any("stands idle" in str(m) for m in estimate.warnings)
+
+
+def test_a_batch_too_small_for_its_pipeline_is_said_with_the_one_that_fills_it():
+    layout = Layout(tensor=8, pipeline=8, data=1)
+    told = TrainingWorkload(micro_batch=1, global_batch=4)
+    estimate = estimate_training(told, H100, LLAMA_3_70B, accelerators=64, layout=layout)
+
+    idle = next(m for m in estimate.warnings if "stands idle" in str(m))
+    assert estimate.layout["global_batch"] == 4  # as told
+    assert idle.params["filled"] == 32
+    assert idle.params["share"] > 50

@@ -51,6 +51,9 @@ LLAMA_3_8B = Architecture(
     max_context=8192,
     params_total=8030261248,
 )
+LLAMA_3_70B = Architecture(
+    "Llama-3-70B", 80, 8192, 64, 8, 128, 28672, 128256, params_total=70553706496.0
+)
 LLAMA_2_7B = Architecture(
     name="Llama-2-7B",
     layers=32,
