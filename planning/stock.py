@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import date
 
+from planning.models import Site
 from planning.study.search.snapshot import IdleStock
 
 Source = Callable[[date], Iterable[IdleStock]]
@@ -18,9 +20,12 @@ def register(source: Source) -> None:
 
 
 def idle_stock(on: date) -> list[IdleStock]:
-    """Accelerators that are owned, by kind and place, and how many of them are free on the day."""
+    """Accelerators that are owned, by kind and place, and how many of them are free on the day; the country of a place
+    is that of the site of its name."""
+    found = [stock for source in _sources for stock in source(on)]
+    countries = dict(Site.objects.values_list("name", "country")) if found else {}
     return sorted(
-        (stock for source in _sources for stock in source(on)),
+        (replace(stock, country=countries.get(stock.name, "")) for stock in found),
         key=lambda stock: (stock.accelerator, stock.name),
     )
 

@@ -284,6 +284,7 @@ def site_row(site: Site) -> dict[str, Any]:
         "site": site,
         **free,
         "facts": [
+            (gettext("Country"), site.country or "–"),
             (gettext("Free power"), free["power"]),
             (gettext("Free cooling"), free["cooling"]),
             (gettext("Free racks"), free["racks"]),

@@ -22,6 +22,7 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Site
         fields = ["name", *Site.FIGURES]
         help_texts: ClassVar[dict[str, Any]] = {
+            "country": _("Two letters: CN, SG. Empty: the organisation's own."),
             "power_kw": _("What the room can feed to servers."),
             "cooling_kw": _("Heat that the room can remove."),
             "floor_kg_per_rack": _("Empty: not stated, and weight is not checked."),

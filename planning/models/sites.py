@@ -22,6 +22,9 @@ class Site(models.Model):
     """One machine room. Prices left empty are taken from the cost defaults, and a study says so."""
 
     name = models.CharField(_("name"), max_length=80, unique=True)
+    country = models.CharField(
+        _("country"), max_length=2, blank=True
+    )  # ISO code; empty: the organisation's
     power_kw = models.FloatField(_("IT power (kW)"), validators=[MinValueValidator(0)])
     used_power_kw = models.FloatField(
         _("of it in use (kW)"), default=0, validators=[MinValueValidator(0)]
@@ -58,7 +61,7 @@ class Site(models.Model):
 
     # What is measured and what it costs; the rest names the row.
     FIGURES = (
-        "power_kw", "used_power_kw", "cooling_kw", "used_cooling_kw", "racks", "used_racks", "kw_per_rack",
+        "country", "power_kw", "used_power_kw", "cooling_kw", "used_cooling_kw", "racks", "used_racks", "kw_per_rack",
         "units_per_rack", "floor_kg_per_rack", "liquid_cooling", "pue", "currency", "charge_per_kw_month",
         "tariff_per_kwh", "active",
     )  # fmt: skip

@@ -108,7 +108,7 @@ def _pools(
             name = f"{stock.name} · {accelerator_label(stock.accelerator)}"
             found.append(
                 engine.Pool(name, PaymentMode.OWNED, stock.accelerator, hourly, (float(stock.free),) * MONTHS,
-                            country=home)
+                            country=stock.country or home)
             )  # fmt: skip
     for slug in sorted(slugs):
         for mode in RENTED:

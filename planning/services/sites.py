@@ -60,6 +60,11 @@ def save_site(
 
 
 def _check(site: Site) -> None:
+    site.country = site.country.strip().upper()
+    if site.country and not (
+        site.country.isascii() and site.country.isalpha() and len(site.country) == 2
+    ):
+        raise checks.refuse("country", site.country, "CN, SG, US …")
     for field in ("power_kw", "cooling_kw", "racks", "kw_per_rack"):
         if getattr(site, field) is None:
             raise InputError(field, msg("%(field)s is missing", field=field))

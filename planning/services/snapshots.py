@@ -142,6 +142,7 @@ def rooms() -> tuple[Room, ...]:
             if site.charge_per_kw_month is None
             else Money(site.charge_per_kw_month, site.currency),
             None if site.tariff_per_kwh is None else Money(site.tariff_per_kwh, site.currency),
+            site.country,
         )
         for site in Site.objects.in_use()
     )

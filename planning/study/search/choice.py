@@ -49,6 +49,7 @@ class Verdicts:
     in_time: Mask
     ordered: Mask  # bought servers are there by the day they are needed
     exportable: Mask
+    resident: Mask  # data that may not leave the country finds the cards in it
     housed: Mask  # the room that is to take bought servers can
     sized: Mask  # bought servers do not hold many times the cards that are needed
     affordable: Mask
@@ -62,6 +63,7 @@ class Verdicts:
             & self.in_time
             & self.ordered
             & self.exportable
+            & self.resident
             & self.housed
             & self.sized
             & self.affordable
@@ -128,7 +130,8 @@ def judge(world: World) -> Verdicts:
     exact = np.ones(n, dtype=bool)
     if limits.accuracy_loss_limit is not None:
         exact = ways.accuracy_loss[c.way] <= limits.accuracy_loss_limit + 1e-12
-    ordered, exportable, housed, sized = (np.ones(n, dtype=bool) for _ in range(4))
+    ordered, exportable, resident, housed, sized = (np.ones(n, dtype=bool) for _ in range(5))
+    bound = limits.data_residence == "country"
     notes = world.snapshot.export_notes or {}
     for number, platform in enumerate(world.snapshot.platforms):
         own = c.platform == number
@@ -141,10 +144,15 @@ def judge(world: World) -> Verdicts:
         ordered[own] = not late
         bought_cards = c.instances[own] * platform.server.accelerators
         sized[own] = bought_cards <= np.maximum(OVERSIZE * ways.cards[c.way[own]], USUAL_SERVER)
-        exportable[own] = not places.barred(notes.get(accelerator.slug, ""), world.country)
+        note = notes.get(accelerator.slug, "")
+        exportable[own] = not places.barred(note, world.country)
         for place, room in enumerate(world.snapshot.rooms):
             there = own & (c.room == place)
+            exportable[there] = not places.barred(note, room.country or world.country)
+            resident[there] = not bound or room.country in ("", world.country)
             housed[there] = c.instances[there] <= servers_that_fit(room, platform)
+    for number, stock in enumerate(world.snapshot.stock):
+        resident[c.stock == number] = not bound or stock.country in ("", world.country)
     affordable = np.ones(n, dtype=bool)
     if world.budget is not None:
         affordable = c.amount <= float(world.budget.amount)
@@ -155,6 +163,7 @@ def judge(world: World) -> Verdicts:
         ends & (c.seconds <= ways.limit[c.way]),
         ordered,
         exportable,
+        resident,
         housed,
         sized,
         affordable,

@@ -74,7 +74,13 @@ def nearest(world: World, choice: Choice) -> Ints:
     dear = np.ones(able.size)
     if world.budget is not None and world.budget.amount:
         dear = np.maximum(c.amount[able] / float(world.budget.amount), 1.0)
-    barred = ~(verdicts.ordered & verdicts.exportable & verdicts.housed & verdicts.sized)[able]
+    barred = ~(
+        verdicts.ordered
+        & verdicts.exportable
+        & verdicts.resident
+        & verdicts.housed
+        & verdicts.sized
+    )[able]
     order = able[np.lexsort((c.cost[able], np.log(late) + np.log(dear), barred))]
     seen: set[tuple[str, str]] = set()
     kept = []

@@ -43,6 +43,7 @@ class IdleStock:
     cards: int
     free: int
     name: str = ""  # where they stand
+    country: str = ""  # ISO code of that place; empty: the organisation's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Room:
     pue: float | None = None
     charge: Money | None = None  # a kW and month, without electricity
     tariff: Money | None = None  # per kWh
+    country: str = ""  # ISO code; empty: the organisation's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Snapshot:
             "rates": [
                 [r.base, r.quote, str(r.rate), r.as_of.isoformat(), r.source] for r in self.rates
             ],
-            "stock": [[s.accelerator, s.cards, s.free, s.name] for s in self.stock],
+            "stock": [_stock_json(stock) for stock in self.stock],
             "unpriced": [[u.subject, u.reason.to_json()] for u in self.unpriced],
             "rooms": [_room_json(room) for room in self.rooms],
             "leases": [_lease_json(lease) for lease in self.leases],
@@ -197,8 +199,15 @@ def _platform(row: Mapping[str, Any]) -> Platform:
     )
 
 
+def _stock_json(stock: IdleStock) -> list[Any]:
+    # A country is written where it is told: what was frozen before there was one keeps its hash.
+    told = [stock.country] if stock.country else []
+    return [stock.accelerator, stock.cards, stock.free, stock.name, *told]
+
+
 def _room_json(room: Room) -> dict[str, Any]:
     return {
+        **({"country": room.country} if room.country else {}),
         "site": asdict(room.site),
         "pue": room.pue,
         **{
@@ -213,7 +222,7 @@ def _room(row: Mapping[str, Any]) -> Room:
         None if row[name] is None else Money(Decimal(row[name][0]), row[name][1])
         for name in ("charge", "tariff")
     )
-    return Room(Site(**row["site"]), row["pue"], charge, tariff)
+    return Room(Site(**row["site"]), row["pue"], charge, tariff, row.get("country", ""))
 
 
 def _lease_json(lease: Lease) -> dict[str, Any]:

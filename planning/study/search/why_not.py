@@ -17,7 +17,17 @@ from planning.study.search.market import offer_exclusion, ready_on
 from planning.study.search.ways import Exclusion, Ints
 
 # What each condition is called, in the order in which a loser is asked.
-_CONDITIONS = ("exportable", "ends", "exact", "in_time", "ordered", "sized", "housed", "affordable")
+_CONDITIONS = (
+    "exportable",
+    "resident",
+    "ends",
+    "exact",
+    "in_time",
+    "ordered",
+    "sized",
+    "housed",
+    "affordable",
+)
 
 
 def losers(world: World, choice: Choice) -> list[Exclusion]:
@@ -79,8 +89,8 @@ def _exclusion(world: World, choice: Choice, kind: str, i: int) -> Exclusion:
 
 
 _CODES = {
-    "exportable": "export", "ends": "spot", "exact": "accuracy", "in_time": "time", "ordered": "lead_time",
-    "housed": "site", "sized": "size", "affordable": "budget", "dearer": "price",
+    "exportable": "export", "resident": "residence", "ends": "spot", "exact": "accuracy", "in_time": "time",
+    "ordered": "lead_time", "housed": "site", "sized": "size", "affordable": "budget", "dearer": "price",
 }  # fmt: skip
 
 
@@ -93,6 +103,14 @@ def _words(world: World, choice: Choice, code: str, i: int) -> tuple[Message, Me
         return (
             msg("May not be bought for use here: %(note)s", note=note),
             msg("An export licence, or another accelerator"),
+        )
+    if code == "resident":
+        return (
+            msg(
+                "Data may not leave the country; this room is in %(where)s",
+                where=_land(world, i),
+            ),
+            msg("A room in %(country)s", country=world.country),
         )
     if code == "ends":
         return (
@@ -138,6 +156,14 @@ def _words(world: World, choice: Choice, code: str, i: int) -> tuple[Message, Me
             msg("A budget of %(amount)s", amount=amount.about()),
         )  # fmt: skip
     return _dearer(world, choice, i)
+
+
+def _land(world: World, i: int) -> str:
+    """Country of the room in which the cards of candidate `i` stand."""
+    room = room_of(world.snapshot, world.candidates, i)
+    if room is not None:
+        return room.country
+    return world.snapshot.stock[int(world.candidates.stock[i])].country
 
 
 def time_words(seconds: float, limit: float) -> tuple[Message, Message]:

@@ -11,12 +11,14 @@ from django.urls import reverse
 
 from core.errors import InputError, NotPermitted, StaleData
 from core.models import AuditEntry, Organisation
+from planning import stock
 from planning.models import Site
 from planning.models.telemetry import SUMS, Ownership, PoolDay
 from planning.services.sites import save_site
 from planning.services.snapshots import snapshot
 from planning.services.stage import set_stage
 from planning.services.studies import setting_for
+from planning.study.search.snapshot import IdleStock
 from tests.planning import builders
 
 FIGURES = {"power_kw": 120.0, "cooling_kw": 120.0, "racks": 10, "kw_per_rack": 20.0}
@@ -58,6 +60,8 @@ def test_operations_and_administrators_describe_sites_and_nobody_else(w):
     [
         ({"used_power_kw": 121.0}, "used_power_kw"),
         ({"used_racks": 11}, "used_racks"),
+        ({"country": "C1"}, "country"),
+        ({"country": "中国"}, "country"),
         ({"used_cooling_kw": -1.0}, "used_cooling_kw"),
         ({"kw_per_rack": -1.0}, "kw_per_rack"),
         ({"pue": 0.9}, "pue"),
@@ -100,6 +104,18 @@ def test_sites_in_use_come_into_studies(w):
 
     assert [room.site.name for room in rooms] == ["Hall 1"]
     assert rooms[0].charge.amount == 800
+    assert rooms[0].country == ""
+
+
+def test_rooms_and_free_cards_bear_the_country_of_their_site(w, monkeypatch):
+    save_site(by=w.operations, name="Hall SG", country="sg ", **FIGURES)
+    cards = [IdleStock("nvidia-h100-sxm5-80gb", 8, 8, name) for name in ("Hall SG", "Attic")]
+    monkeypatch.setattr(stock, "_sources", [lambda day: cards])
+
+    found = snapshot(builders.today())
+
+    assert [room.country for room in found.rooms] == ["SG"]
+    assert {one.name: one.country for one in found.stock} == {"Hall SG": "SG", "Attic": ""}
 
 
 def test_the_pages_describe_change_and_keep_what_was_typed(w, client):

@@ -176,3 +176,48 @@ def test_measured_use_of_owned_cards_shares_the_cost_of_new_ones():
     little, much = study(BUY, use=0.2), study(BUY, use=0.9)
 
     assert Decimal(owned(little, "colocated")["cost"]) > Decimal(owned(much, "colocated")["cost"])
+
+
+def test_data_that_may_not_leave_the_country_stays_in_rooms_of_the_country():
+    bound = {**BUY, "data_residence": "country"}
+    away = replace(room(name="Hall SG"), country="SG")
+    here = replace(room(name="Hall US"), country="US")
+
+    both = study(bound, away, here)
+    assert owned(both)["region"] == "Hall US"
+    refused = reasons(both, region="Hall SG", code="residence")[0]
+    assert "SG" in text(refused["reason"])
+    assert "US" in text(refused["change"])
+    assert owned(study(bound, room()))["region"] == "Hall 1"  # where nothing is told: at home
+    assert reasons(study(BUY, away, here), code="residence") == []
+
+
+def test_free_cards_abroad_are_no_reuse_for_data_that_stays():
+    bound = {**HOURS, "data_residence": "country"}
+    here, away = markets.idle(), replace(markets.idle(), name="Hall SG", country="SG")
+
+    assert {plan["mode"] for plan in study(bound, stock=[here])["plans"]} >= {"reused"}
+    found = study(bound, stock=[away])
+    assert "reused" not in {plan["mode"] for plan in found["plans"]}
+    assert "SG" in text(reasons(found, mode="reused", code="residence")[0]["reason"])
+
+
+def test_export_control_asks_where_the_room_stands():
+    snapshot = replace(
+        market(offer(price="80"), platforms=[markets.platform()], slugs=(H100,), notes={H100: "banned"}),
+        rooms=(replace(room(name="Hall CN"), country="CN"), room(name="Hall US")),
+    )  # fmt: skip
+    result = run_study(parse_request(BUY), None, snapshot, Setting("USD", 1, "US"))
+
+    assert owned(result)["region"] == "Hall US"
+    assert reasons(result, region="Hall CN")[0]["code"] == "export"
+
+
+def test_a_country_that_is_not_told_changes_no_frozen_hash():
+    told = replace(market(stock=[markets.idle()]), rooms=(replace(room(), country="SG"),))
+    untold = replace(told, rooms=(room(),))
+
+    assert snapshot_from_json(told.to_json()) == told
+    assert snapshot_from_json(untold.to_json()) == untold
+    assert "country" not in untold.to_json()["rooms"][0]
+    assert len(untold.to_json()["stock"][0]) == 4
