@@ -1,4 +1,4 @@
-"""In which type a ``config.json`` says that its weights are stored."""
+"""In which types a ``config.json`` says that its weights and its cache are stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from core.errors import InputError
 from core.messages import msg, shown
 from planning.estimators.config_fields import NESTED, Config
-from planning.estimators.precision import usual_dtype
+from planning.estimators.precision import KV_DTYPES, usual_dtype
 
 _BY_BITS = ("awq", "gptq", "gptqmodel", "auto-round", "autoround", "hqq")
 _EIGHT_BITS = ("eetq",)  # know no other width
@@ -43,6 +43,35 @@ def stated_weights(config: Config) -> str | None:
     ours = usual_dtype(written)
     if ours is None:
         raise _unknown("quantization_config.quant_method", written)
+    return ours
+
+
+def stated_cache(config: Config) -> str | None:
+    """The data type of the KV cache that the quantisation of `config` was calibrated for; None where none is stated.
+
+    compressed-tensors and ModelOpt state it by bits and type (``kv_cache_scheme``) or by name
+    (``kv_cache_quant_algo``); vLLM and TensorRT-LLM then keep the cache in it.
+
+    Raises
+    ------
+    InputError
+        If a cache is stated that no known type stands for.
+    """
+    stated = _quantization(config)
+    scheme = stated.get("kv_cache_scheme")
+    if isinstance(scheme, Mapping) and scheme:
+        bits, kind = scheme.get("num_bits"), str(scheme.get("type", "int"))
+        known = _FLOATS if kind == "float" else {8: "int8"}
+        whole = isinstance(bits, int) and not isinstance(bits, bool)
+        if not whole or bits not in known:
+            raise _unknown_cache("quantization_config.kv_cache_scheme", f"{kind}{bits}")
+        return known[bits]
+    named = stated.get("kv_cache_quant_algo") or (scheme if isinstance(scheme, str) else None)
+    if named is None or str(named).lower() in ("none", "auto"):
+        return None
+    ours = usual_dtype(str(named))
+    if ours not in KV_DTYPES:
+        raise _unknown_cache("quantization_config.kv_cache_quant_algo", named)
     return ours
 
 
@@ -102,3 +131,12 @@ def _unknown(field: str, value: Any) -> InputError:
         value=shown(value),
     )
     return InputError("weight_precision", text, value=shown(value), limit="fp8, int8, int4, fp4")
+
+
+def _unknown_cache(field: str, value: Any) -> InputError:
+    text = msg(
+        "%(field)s is %(value)s, which is no known type of a KV cache; say which one to take in kv_precision",
+        field=field,
+        value=shown(value),
+    )
+    return InputError("kv_precision", text, value=shown(value), limit=", ".join(KV_DTYPES))

@@ -46,15 +46,26 @@ class KnownModel:
 FindModel = Callable[[str], KnownModel]  # raises InputError for a model it does not know
 
 
-def model_of(workload: Mapping[str, Any], shape: object = None) -> Model:
-    """The model that a normalised workload names, or that `shape` spells out. Raises InputError."""
+def model_of(
+    workload: Mapping[str, Any], shape: object = None, *, cache: str | None = None
+) -> Model:
+    """The model that a normalised workload names, or that `shape` spells out. Raises InputError.
+
+    `cache`: the precision of the KV cache where it is taken from the config, to be said.
+    """
     if shape is not None:
         return Model(
             architecture=architecture_from_shape(shape), shape=dict(typing.cast(Any, shape))
         )
     if "config" in workload:
         config = workload["config"]
-        return Model(architecture=_with_weights(architecture_from_config(config), workload))
+        read = _with_weights(architecture_from_config(config), workload)
+        if cache is not None:
+            said = msg(
+                "The KV cache is in %(stated)s, as the configuration states.", stated=cache.upper()
+            )
+            read = replace(read, assumed=(*read.assumed, said))
+        return Model(architecture=read)
     if "parameters" in workload:
         return Model(architecture=architecture_from_count(workload["parameters"]))
     return Model(name=workload["model"])

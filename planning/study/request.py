@@ -15,6 +15,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.messages import msg, shown
+from planning.estimators.config_precision import stated_cache, stated_weights
 from planning.study.fields import Field, WorkloadErrors, check_value, is_empty
 from planning.study.model import Model, model_of
 from planning.study.options import (
@@ -24,7 +25,14 @@ from planning.study.options import (
     option_fields,
     request_fields,
 )
-from planning.study.workloads import FIELDS, MODEL_FIELDS, NEEDS_MODEL, Kind, problems
+from planning.study.workloads import (
+    FIELDS,
+    MODEL_FIELDS,
+    NEEDS_MODEL,
+    TOKEN_INFERENCE,
+    Kind,
+    problems,
+)
 
 SCHEMA = "headroom/estimate-1"
 
@@ -101,11 +109,14 @@ def parse_request(data: Mapping[str, Any]) -> StudyRequest:
     errors += wrong
     options = _read(option_fields(kind), told, errors)
     limits = _read(constraint_fields(kind), told, errors, defaults=True)
+    cache = _cache_of_config(kind, workload, options, errors)
+    if cache is not None:
+        options["kv_precision"] = cache
     model = None
     wrong_fields = {error.field.partition(".")[0] for error in errors}
     if kind in NEEDS_MODEL and not wrong_fields.intersection(MODEL_FIELDS):
         try:
-            model = model_of(workload, shape)
+            model = model_of(workload, shape, cache=cache)
         except InputError as error:
             errors.append(error)
     errors += _contradictions(limits)
@@ -122,6 +133,27 @@ def parse_request(data: Mapping[str, Any]) -> StudyRequest:
         else options.pop("accelerators", None)
     )
     return StudyRequest(kind, workload, model, accelerators, count, options, Constraints(**limits))
+
+
+def _cache_of_config(
+    kind: Kind,
+    workload: Mapping[str, Any],
+    options: Mapping[str, Any],
+    errors: list[InputError],
+) -> str | None:
+    """The precision of the cache that a config states; None where a person told one, or serves other weights."""
+    if kind not in TOKEN_INFERENCE or "config" not in workload or "kv_precision" in options:
+        return None
+    if any(error.field in ("config", "weight_precision", "kv_precision") for error in errors):
+        return None
+    try:
+        if stated_weights(workload["config"]) != workload.get("weight_precision"):
+            return None
+        return stated_cache(workload["config"])
+    except InputError as error:
+        if error.field == "kv_precision":
+            errors.append(error)
+        return None
 
 
 def _kind(data: Mapping[str, Any]) -> Kind:

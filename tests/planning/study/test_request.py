@@ -13,6 +13,7 @@ from core.errors import InputError
 from planning.estimators.architecture import architecture_from_count
 from planning.estimators.training_workload import Layout
 from planning.study.fields import WorkloadErrors
+from planning.study.inference import to_inference
 from planning.study.model import KnownModel
 from planning.study.request import SCHEMA, parse_request, request_json
 from planning.study.training import to_layout, to_training, told_count
@@ -24,6 +25,18 @@ PRETRAINING = {"kind": "pretraining", "parameters": "7B", "tokens": "1T"}
 ONLINE = {
     "kind": "online_inference", "model": "llama-3.1-8b", "requests_per_day": 1e6, "input_tokens": 500,
     "output_tokens": 200,
+}  # fmt: skip
+
+BATCH = {
+    "kind": "batch_inference",
+    "items": 1e6,
+    "window_hours": 10,
+    "input_tokens": 500,
+    "output_tokens": 200,
+}
+LLAMA_CONFIG = {
+    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128_256,
 }  # fmt: skip
 
 
@@ -212,3 +225,50 @@ def test_a_layout_must_multiply_to_the_count():
 
 def test_a_whole_layout_tells_the_count():
     assert told_count(parse_request(PRETRAINING | {"tensor_parallel": 8, "data_parallel": 4})) == 32
+
+
+FP8_CACHE = {"num_bits": 8, "type": "float", "strategy": "tensor", "dynamic": False}
+
+
+@pytest.mark.parametrize(
+    ("quantized", "told", "kept"),
+    [
+        # compressed-tensors; ModelOpt by bits and by name; a scheme that is stated to be none
+        ({"kv_cache_scheme": FP8_CACHE}, {}, "fp8"),
+        ({"kv_cache_quant_algo": "FP8"}, {}, "fp8"),
+        ({"kv_cache_scheme": {"num_bits": 8, "type": "int"}}, {}, "int8"),
+        ({"kv_cache_scheme": {"num_bits": 4, "type": "float"}}, {}, "fp4"),
+        ({"kv_cache_scheme": None}, {}, None),
+        ({"kv_cache_quant_algo": "auto"}, {}, None),
+        # what a person tells counts; other weights than the checkpoint's do not bring its cache
+        ({"kv_cache_scheme": FP8_CACHE}, {"kv_precision": "fp16"}, "fp16"),
+        ({"kv_cache_scheme": FP8_CACHE}, {"weight_precision": "fp16"}, None),
+    ],
+)
+def test_the_cache_that_a_checkpoint_states_is_taken_and_said(quantized, told, kept):
+    config = LLAMA_CONFIG | {"quantization_config": {"quant_method": "fp8"} | quantized}
+    request = parse_request(BATCH | {"config": config} | told)
+
+    assert request.options.get("kv_precision") == kept
+    said = any("KV cache is in" in str(note) for note in request.model.architecture.assumed)
+    assert said == (kept is not None and "kv_precision" not in told)
+    assert to_inference(request).kv_dtype == kept
+    again = parse_request(request_json(request))
+    assert again.options.get("kv_precision") == kept
+
+
+@pytest.mark.parametrize(
+    "quantized",
+    [
+        {"kv_cache_scheme": {"num_bits": 3, "type": "int"}},
+        {"kv_cache_scheme": {"num_bits": True, "type": "float"}},
+        {"kv_cache_scheme": {"type": "float"}},
+        {"kv_cache_quant_algo": "ternary"},
+    ],
+)
+def test_a_cache_of_no_known_type_is_refused_by_name_unless_one_is_told(quantized):
+    config = LLAMA_CONFIG | {"quantization_config": {"quant_method": "fp8"} | quantized}
+    with pytest.raises(InputError) as refused:
+        parse_request(BATCH | {"config": config})
+    assert refused.value.field == "kv_precision"
+    assert parse_request(BATCH | {"config": config, "kv_precision": "fp8"})
