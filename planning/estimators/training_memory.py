@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planning.estimators.training_candidates import Array, Candidates
+from planning.estimators.training_candidates import FRAMEWORK_CODES, Array, Candidates
 from planning.estimators.training_constants import TrainingConstants
 
 PART_NAMES = (
@@ -132,6 +132,10 @@ def training_memory(c: Candidates, constants: TrainingConstants) -> TrainingMemo
     )
 
 
+BUCKET = 5e8  # elements; DeepSpeed's default
+BUCKET_BYTES = 2 * 2.0 * 4.5  # gradients and weights, two bytes each, 4.5 buckets in flight [B]
+_BUCKETED = tuple(FRAMEWORK_CODES.index(name) for name in ("deepspeed", "huggingface"))
+
 STATES_SPREAD = 0.02  # of weights, gradients and optimiser states: they follow from the recipe
 
 
@@ -184,10 +188,22 @@ def _activations(c: Candidates, constants: TrainingConstants) -> tuple[Array, Ar
 
 
 def _communication(c: Candidates, body: Array, experts: Array, ranks: Array) -> Array:
-    """Gathered layers of ZeRO-3, expanded 4-bit weights, and exchange buffers. [B]"""
+    """Gathered layers of ZeRO-3, expanded 4-bit weights, and exchange buffers. [B]
+
+    DeepSpeed's ZeRO-2 holds buckets of gradients and of gathered weights, 4.5 of each while they overlap with
+    computing: 9 GB where a bucket's worth of weights is trained. Adapters are fewer.
+
+    References
+    ----------
+    Hugging Face, "DeepSpeed," transformers documentation, section ZeRO-2: ``overlap_comm`` with buckets of 5e8.
+    """
     layer = (body + experts) / np.maximum(c.layers / c.pipeline, 1.0)
     table = c.head_parameters / c.tensor
     gathered = c.shard_weights * np.where(ranks > 1, 1.0, 0.0) * (4.0 * layer + 2.0 * table)
     expanded = c.dequantized * 2.0 * c.hidden * c.ffn_single / c.tensor
-    pairs = np.where((ranks > 1) & (c.shard_weights == 0), 0.2e9, 0.0) * c.trained_share
-    return gathered + expanded + pairs
+    between = (ranks > 1) & (c.shard_weights == 0)
+    pairs = np.where(between, 0.2e9, 0.0) * c.trained_share
+    bucketed = between & (c.shard_gradients > 0) & np.isin(c.framework, _BUCKETED)
+    trained = (body + table) * c.trained_share
+    buckets = np.where(bucketed, BUCKET_BYTES * np.minimum(trained, BUCKET), 0.0)
+    return gathered + expanded + np.maximum(pairs, buckets)

@@ -463,3 +463,38 @@ def test_a_batch_too_small_for_its_pipeline_is_said_with_the_one_that_fills_it()
     assert estimate.layout["global_batch"] == 4  # as told
     assert idle.params["filled"] == 32
     assert idle.params["share"] > 50
+
+
+def test_zero_2_of_deepspeed_holds_its_buckets_and_adapters_do_not():
+    # transformers' documentation: 5e8 elements x 2 bytes x 2 kinds x 4.5 in flight = 9 GB
+    common = dict(framework="deepspeed", sharding="zero2", micro_batch=1, global_batch=64)
+    buffers = {}
+    for method in ("full", "lora"):
+        estimate = estimate_training(
+            TrainingWorkload(method=method, **common),
+            A100,
+            LLAMA_2_7B,
+            accelerators=8,
+            layout=Layout(data=8),
+        )
+        parts = {part.name: part.value for part in estimate.memory}
+        buffers[method] = parts.get("communication", 0.0)
+    assert buffers["full"] == pytest.approx(9e9)
+    assert buffers["lora"] == 0.0
+
+
+def test_adapters_on_long_sequences_take_what_longlora_measured():
+    # LongLoRA (arXiv 2309.12307), plain LoRA on Llama 2 7B, 8 x A100, ZeRO-2, 8,192 tokens: 25.7 GB
+    workload = TrainingWorkload(
+        method="lora",
+        framework="deepspeed",
+        sharding="zero2",
+        lora_rank=8,
+        sequence_length=8192,
+        micro_batch=1,
+        global_batch=64,
+    )
+    longer = replace(LLAMA_2_7B, max_context=8192)
+    estimate = estimate_training(workload, A100, longer, accelerators=8, layout=Layout(data=8))
+    assert estimate.memory_bytes.p10 <= 25.7e9 <= estimate.memory_bytes.p90
+    assert estimate.memory_bytes.p50 == pytest.approx(25.7e9, rel=0.15)
