@@ -88,7 +88,7 @@ GATED_UNTIED = frozenset(
     "falcon3 granite granitemoe granitemoehybrid minimax minimax_m2 minimax_text_01 ernie4_5_moe hunyuan "
     "hunyuan_v1_dense hunyuan_v1_moe dots1 longcat_flash seed_oss exaone exaone4 step3p5 step3p7 laguna mimo "
     "mimo_v2_flash internlm internlm2 internlm3 baichuan yi aquila stablelm arctic bailing_moe bailing_moe_v2 "
-    "bailing_moe_linear bailing_moe_v2_5 llava git mt5 umt5".split()
+    "bailing_moe_linear bailing_moe_v2_5 llava git mt5 umt5 nemotron-nas deci".split()
 )
 MODEL_TYPES = UNGATED | ENCODERS | TIED_BY_DEFAULT | GATED_UNTIED  # whose shape is known
 FOUR_TIMES_HIDDEN = frozenset(  # families whose feed-forward part is four times as wide when it is not told
@@ -109,7 +109,7 @@ CLASS_DEFAULTS: dict[str, dict[str, int]] = {
 }  # fmt: skip
 # Fields that change the shape in a way that is not read: a silent wrong shape would be worse than none.
 NOT_READ = (
-    "block_configs", "compress_ratios", "num_key_value_heads_per_layer", "num_hidden_groups", "hybrid_layer_ids",
+    "compress_ratios", "compress_rates", "num_key_value_heads_per_layer", "num_hidden_groups", "hybrid_layer_ids",
     "block_types", "lru_width", "mb_per_layer", "mamba_step", "share_q_dim", "attention_hidden_size",
 )  # fmt: skip
 MOST = 1_000_000_000_000  # of any number in a config

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from core.errors import InputError
 from core.messages import Message, msg, shown
 from planning.estimators.architecture import count_parameters, validate
+from planning.estimators.config_blocks import Blocks, read_blocks
 from planning.estimators.config_fields import (
     CLASS_DEFAULTS,
     CONTEXT,
@@ -113,7 +114,10 @@ class _Reader(Fields):
         self.refuse_unread()
         hidden, layers = self.required(*HIDDEN), self._layers()
         cross = self._cross_layers(layers)
-        kinds = read_layers(self, layers, hidden)
+        blocks = read_blocks(self, layers, hidden)
+        if blocks is not None:
+            self._take(blocks)
+        kinds = read_layers(self, layers, hidden) if blocks is None else blocks.layers
         full = self._attention(hidden, kinds)
         windowed = None
         if kinds.sliding:
@@ -161,6 +165,13 @@ class _Reader(Fields):
             shape = self._of_longformer(shape)
         self._say_unknown()
         return replace(shape, assumed=self.assumed)
+
+    def _take(self, blocks: Blocks) -> None:
+        """What blocks of a search tell in the place of the fields that they leave out."""
+        told = {"num_key_value_heads": blocks.kv_heads, FFN[0]: blocks.ffn}
+        self.config = {**self.config, **told}
+        if not blocks.even:
+            self.assumed = (*self.assumed, _mean_width(blocks.ffn))
 
     def _layers(self) -> int:
         encoder, decoder = self.optional("encoder_layers"), self.optional("decoder_layers")
@@ -256,11 +267,7 @@ class _Reader(Fields):
         if len(set(map(str, listed))) > 1:
             widths = [Fields({key: one}, self.name).required(key) for one in listed]
             mean = round(sum(widths) / len(widths))
-            text = msg(
-                "Feed-forward parts differ from layer to layer; their mean width of %(mean)s is used",
-                mean=mean,
-            )
-            self.assumed = (*self.assumed, text)
+            self.assumed = (*self.assumed, _mean_width(mean))
             return mean
         width = self.optional(key) or 0
         if self.model_type == "qwen":  # the first Qwen counts both halves of the gated part
@@ -435,6 +442,13 @@ class _Reader(Fields):
         )
         layers = 2 * shape.layers
         return replace(shape, layers=layers, attention_layers=layers, moe=experts)
+
+
+def _mean_width(mean: int) -> Message:
+    return msg(
+        "Feed-forward parts differ from layer to layer; their mean width of %(mean)s is used",
+        mean=mean,
+    )
 
 
 def _spread(layers: int, sparse: int) -> tuple[int, int]:

@@ -406,3 +406,72 @@ def test_a_told_precision_wins_over_the_config_and_says_so():
     request = _service(weight_precision="fp16")
     assert request.workload["weight_precision"] == "fp16"
     assert "takes FP16" in request.model.architecture.assumed[-1].render()
+
+
+def searched(*blocks):
+    """Llama 3.1 70B as an architecture search leaves it."""
+    told = {"model_type": "nemotron-nas", "hidden_size": 8192, "num_hidden_layers": len(blocks)}
+    told |= {"num_attention_heads": 64, "vocab_size": 128_256, "tie_word_embeddings": False}
+    return told | {
+        "num_key_value_heads": None,
+        "intermediate_size": None,
+        "block_configs": list(blocks),
+    }
+
+
+def block(attention, ffn):
+    kept = {
+        "n_heads_in_group": 8,
+        "no_op": False,
+        "replace_with_linear": False,
+        "sparsify": None,
+        "window_length": None,
+    }
+    whole = {"ffn_mult": 5.25, "no_op": False, "replace_with_linear": False, "sparsify": None}
+    return {"attention": kept | attention, "ffn": whole | ffn}
+
+
+NONE = {"n_heads_in_group": None, "no_op": True}
+LINEAR = {"n_heads_in_group": None, "replace_with_linear": True}
+
+
+def test_blocks_that_a_search_left_whole_are_the_model_it_began_from():
+    shape = architecture_from_config(searched(*[block({}, {})] * 80))
+    assert count_parameters(shape).total == pytest.approx(70.55e9, rel=1e-3)  # Llama 3.1 70B
+    assert kv_elements_per_token(shape) * 2 == 320 * 1024
+    assert not shape.assumed
+
+
+def test_blocks_of_a_search_count_what_they_keep():
+    blocks = [block({}, {})] * 40 + [block(NONE, {"ffn_mult": 2.625})] * 20
+    blocks += [block(LINEAR, {})] * 10 + [block(NONE, {"ffn_mult": None, "no_op": True})] * 10
+    shape = architecture_from_config(searched(*blocks))
+
+    h, attention = 8192, 8192 * (2 * 8192 + 2 * 1024)
+    wide, narrow = 3 * h * 28_672, 3 * h * 14_336
+    expected = 2 * 128_256 * h + 40 * attention + 50 * wide + 20 * narrow + 10 * h * h
+    assert count_parameters(shape).total == pytest.approx(expected, rel=1e-3)
+    assert kv_elements_per_token(shape) * 2 == 40 * 4 * 1024  # forty layers keep a cache
+    assert kv_elements(shape, 1000.0) == 1000.0 * kv_elements_per_token(
+        shape
+    )  # a matrix keeps none
+    assert any("mean width" in str(note) for note in shape.assumed)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        block({"n_heads_in_group": 16}, {}),  # other heads than the other layers
+        block({"n_heads_in_group": 7}, {}),
+        block({"n_heads_in_group": True}, {}),
+        block({"window_length": 4096}, {}),
+        block({}, {"ffn_mult": -1}),
+        block({}, {"sparsify": ["q_proj"]}),
+        {"block_type": "moe"},
+        "attention",
+    ],
+)
+def test_a_block_that_no_shape_stands_for_is_refused_by_name(odd):
+    with pytest.raises(InputError) as refused:
+        architecture_from_config(searched(*[block({}, {})] * 3, odd))
+    assert refused.value.field == "block_configs"
