@@ -101,6 +101,7 @@ def name_own_actions() -> None:
             "telemetry.pull_requested": _("Source asked"),
             "telemetry.pulled": _("Source read"),
             "review_action.added": _("Decision recorded"),
+            "review_action.filed": _("Filed from a decision"),
             "review_action.ended": _("Action item ended"),
             "team_plan.told": _("Team's plan told"),
             "review.moved": _("Meeting moved"),

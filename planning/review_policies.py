@@ -3,6 +3,7 @@
 from core.models import User
 from core.roles import Role, has_role
 from planning.models.month_one import MonthOneReview
+from planning.models.review_work import ReviewAction
 
 READERS = (
     Role.APPROVER, Role.PROCUREMENT, Role.OPERATIONS, Role.FINANCE, Role.AUDITOR, Role.ADMINISTRATOR,
@@ -16,6 +17,11 @@ WATCHERS = (Role.OPERATIONS,)  # of every look back
 def can_see_reviews(user: User) -> bool:
     """Central roles only: a pack holds all teams' demand and money."""
     return has_role(user, *READERS)
+
+
+def can_see_action(user: User, action: ReviewAction) -> bool:
+    """Its owner, and who may see the review."""
+    return user.pk == action.owner_id or can_see_reviews(user)
 
 
 def can_freeze_review(user: User) -> bool:

@@ -5,7 +5,7 @@ Snapshots from before these figures existed have none of the keys: their packs h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -48,7 +48,17 @@ def pool_words(key: str) -> str:
     return f"{team} · {accelerator_label(slug)} · {owned}"
 
 
-def _line(line: Mapping[str, Any]) -> str:
+def pool_choices(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Pools of recommendations for a choice: the key, and the name with what is recommended."""
+    words = action_words()
+    found = []
+    for row in rows:
+        cards = f" {number_format(row['change'])}" if row["change"] else ""
+        found.append((row["pool"], f"{pool_words(row['pool'])}: {words[row['action']]}{cards}"))
+    return found
+
+
+def line_words(line: Mapping[str, Any]) -> str:
     """A step of the arithmetic; the other pool that it may speak of by its name."""
     found = Message.from_json(dict(line))
     params = {k: pool_words(str(v)) if k == "other" else v for k, v in found.params.items()}
@@ -82,7 +92,7 @@ def recommended(data: Mapping[str, Any]) -> tuple[Section, ...]:
             _("The arithmetic"),
             ((_("Pool"), ""), (_("How the recommendation comes about"), "")),
             tuple(
-                (pool_words(row["pool"]), " ".join(_line(line) for line in row["lines"]))
+                (pool_words(row["pool"]), " ".join(line_words(line) for line in row["lines"]))
                 for row in rows
             ),
         ),

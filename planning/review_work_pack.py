@@ -8,8 +8,19 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from core.templatetags.ui import significant
+from planning.follow_ups import state_words
 from planning.models.review_work import ReviewAction
 from planning.review_parts import DASH, Section, Table
+
+
+def _outcome(row: Mapping[str, Any]) -> str:
+    """What was filed, with its state at the freezing, and what the owner said. Older figures name a request only."""
+    filed = [
+        f"{one['reference']} ({state_words(one['kind'], one['state'])})"
+        for one in row.get("became", [])
+    ]
+    said = [row.get("request", ""), *filed, row["outcome"]]
+    return " · ".join(part for part in said if part) or DASH
 
 
 def looked_back(data: Mapping[str, Any]) -> tuple[Section, ...]:
@@ -30,7 +41,7 @@ def looked_back(data: Mapping[str, Any]) -> tuple[Section, ...]:
                     (
                         row["text"], row["review"], row["owner"], row["due"],
                         str(ReviewAction.Status(row["state"]).label),
-                        " ".join(part for part in (row["request"], row["outcome"]) if part) or DASH,
+                        _outcome(row),
                     )
                     for row in actions
                 ),

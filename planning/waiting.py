@@ -110,7 +110,7 @@ def _reviews(user: User, decisions_only: bool) -> Iterable[Waiting]:
         owner=user, status=ReviewAction.Status.OPEN
     ).select_related("review"):
         yield Waiting(
-            title=str(action), url=action.review.get_absolute_url(), label=_("Decided in a review"),
+            title=str(action), url=action.get_absolute_url(), label=_("Decided in a review"),
             since=action.created_at, review=True,
             state="overdue" if action.due_on < today() else "",
             state_label=_("overdue") if action.due_on < today() else "", note=action.due_on.isoformat(),

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -17,12 +17,20 @@ from rest_framework.views import APIView
 from core.drf import idempotent, seen_version
 from core.http import api_user
 from core.models import Team, User
+from planning.api.follow_ups import seen_action
 from planning.api.requests import checked
 from planning.api.reviews import ReviewSerializer, visible
+from planning.follow_ups import became
 from planning.models.review_work import ReviewAction, TeamPlan
 from planning.models.reviews import CapacityReview
-from planning.review_policies import can_see_reviews
 from planning.services import review_work
+
+
+class BecameSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    reference = serializers.CharField()
+    state = serializers.CharField()
+    url = serializers.CharField()
 
 
 class ActionSerializer(serializers.ModelSerializer[ReviewAction]):
@@ -30,6 +38,7 @@ class ActionSerializer(serializers.ModelSerializer[ReviewAction]):
         slug_field="email", queryset=User.objects.filter(is_active=True)
     )
     request = serializers.CharField(source="request.reference", default=None, read_only=True)
+    became = serializers.SerializerMethodField()
 
     class Meta:
         model = ReviewAction
@@ -42,9 +51,17 @@ class ActionSerializer(serializers.ModelSerializer[ReviewAction]):
             "status",
             "version",
             "request",
+            "became",
             "outcome",
         ]
         read_only_fields = ["id", "status", "version", "outcome"]
+
+    @extend_schema_field(BecameSerializer(many=True))
+    def get_became(self, action: ReviewAction) -> Any:
+        found = self.context.get("became")
+        if found is None:
+            found = became([action.pk], api_user(self.context["request"]))
+        return BecameSerializer(found.get(action.pk, []), many=True).data
 
 
 class EndSerializer(serializers.Serializer[Any]):
@@ -74,13 +91,21 @@ class ActionList(ListAPIView[ReviewAction]):
         review = visible(self.request, self.kwargs["pk"])
         return review.actions.select_related("owner", "request")
 
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        rows = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        context = {
+            **self.get_serializer_context(),
+            "became": became([row.pk for row in rows], api_user(request)),
+        }
+        return self.get_paginated_response(ActionSerializer(rows, many=True, context=context).data)
+
     @extend_schema(request=ActionSerializer, responses={201: ActionSerializer})
     @idempotent
     def post(self, request: Request, pk: int) -> Response:
         review = visible(request, pk)
         data = checked(ActionSerializer(data=request.data))
         action = review_work.add_action(review_id=review.pk, by=api_user(request), **data)
-        return Response(ActionSerializer(action).data, status=201)
+        return Response(ActionSerializer(action, context={"request": request}).data, status=201)
 
 
 class ActionEnd(APIView):
@@ -89,14 +114,12 @@ class ActionEnd(APIView):
     @extend_schema(request=EndSerializer, responses=ActionSerializer)
     def post(self, request: Request, pk: int) -> Response:
         user = api_user(request)
-        action = get_object_or_404(ReviewAction, pk=pk)
-        if not can_see_reviews(user) and action.owner_id != user.pk:
-            raise Http404
+        action = seen_action(request, pk)
         data = checked(EndSerializer(data=request.data))
         ended = review_work.end_action(
             action_id=action.pk, by=user, seen_version=seen_version(request), **data
         )
-        return Response(ActionSerializer(ended).data)
+        return Response(ActionSerializer(ended, context={"request": request}).data)
 
 
 class TeamPlanView(APIView):

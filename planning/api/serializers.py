@@ -31,6 +31,7 @@ from planning.models import (
 from planning.models.approvals import CarryOver, Decision
 from planning.models.plans import SpendKind
 from planning.selectors.budgets import Balance
+from planning.selectors.review_work import action_behind
 from planning.selectors.team_use import use_of
 from planning.services.ledger import policy_in_force
 from planning.states import REQUEST_RULES, actions_of
@@ -132,9 +133,10 @@ class RequestDetailSerializer(RequestSerializer):
     steps = serializers.SerializerMethodField()
     actions = serializers.SerializerMethodField()
     team_use = serializers.SerializerMethodField()
+    review_action = serializers.SerializerMethodField()
 
     class Meta(RequestSerializer.Meta):
-        fields = [*RequestSerializer.Meta.fields, "steps", "actions", "team_use"]
+        fields = [*RequestSerializer.Meta.fields, "steps", "actions", "team_use", "review_action"]
 
     @extend_schema_field(StepSerializer(many=True))
     def get_steps(self, request: CapacityRequest) -> Any:
@@ -143,6 +145,12 @@ class RequestDetailSerializer(RequestSerializer):
         )
         steps = steps.prefetch_related("votes__voter", "votes__principal")
         return StepSerializer(steps, many=True).data
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_review_action(self, request: CapacityRequest) -> int | None:
+        """The decision of a capacity review from which it was filed."""
+        action = action_behind(request=request)
+        return None if action is None else action.pk
 
     @extend_schema_field(UseSerializer(allow_null=True))
     def get_team_use(self, request: CapacityRequest) -> Any:
@@ -375,6 +383,10 @@ class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
 
 
 class ChangeSerializer(serializers.ModelSerializer[BudgetChange]):
+    review_action = serializers.IntegerField(
+        source="review_action.pk", default=None, allow_null=True, read_only=True
+    )
+
     class Meta:
         model = BudgetChange
         fields = [
@@ -387,6 +399,7 @@ class ChangeSerializer(serializers.ModelSerializer[BudgetChange]):
             "version",
             "proposed_at",
             "decided_at",
+            "review_action",
         ]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from core.models import Team, User
+from planning.models.budgets import BudgetChange
 from planning.models.requests import CapacityRequest
 from planning.models.reviews import CapacityReview
 
@@ -38,6 +40,9 @@ class ReviewAction(models.Model):
     request = models.ForeignKey(
         CapacityRequest, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    transfer = models.OneToOneField(
+        BudgetChange, on_delete=models.PROTECT, null=True, blank=True, related_name="review_action"
+    )
     outcome = models.CharField(_("what became of it"), max_length=500, blank=True)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now)
@@ -49,6 +54,9 @@ class ReviewAction(models.Model):
 
     def __str__(self) -> str:
         return self.text[:80]
+
+    def get_absolute_url(self) -> str:
+        return reverse("review-action", args=[self.pk])
 
 
 class TeamPlan(models.Model):

@@ -2,11 +2,20 @@
 
 from django.urls import path
 
-from planning.views import calibration, month_one, review_work, telemetry, trouble
+from planning.views import calibration, follow_ups, month_one, review_work, telemetry, trouble
 
 pages = [
     path("reviews/<int:pk>/actions/", review_work.action_add, name="review-action-add"),
+    path("reviews/actions/<int:pk>/", review_work.action_detail, name="review-action"),
     path("reviews/actions/<int:pk>/end/", review_work.action_end, name="review-action-end"),
+    path(
+        "reviews/actions/<int:pk>/request/", follow_ups.action_request, name="review-action-request"
+    ),
+    path(
+        "reviews/actions/<int:pk>/transfer/",
+        follow_ups.action_transfer,
+        name="review-action-transfer",
+    ),
     path("reviews/<int:pk>/plans/<slug:slug>/", review_work.team_plan, name="team-plan"),
     path("reviews/<int:pk>/move/", review_work.review_move, name="review-move"),
     path(

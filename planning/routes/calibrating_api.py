@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from planning.api import calibration, month_one, review_work, telemetry, trouble
+from planning.api import calibration, follow_ups, month_one, review_work, telemetry, trouble
 
 SOURCE = "telemetry/sources/<int:pk>/"
 
@@ -12,6 +12,16 @@ api = [
         "reviews/actions/<int:pk>/end/",
         review_work.ActionEnd.as_view(),
         name="api-review-action-end",
+    ),
+    path(
+        "reviews/actions/<int:pk>/request/",
+        follow_ups.ActionRequest.as_view(),
+        name="api-review-action-request",
+    ),
+    path(
+        "reviews/actions/<int:pk>/transfer/",
+        follow_ups.ActionTransfer.as_view(),
+        name="api-review-action-transfer",
     ),
     path(
         "reviews/<int:pk>/plans/<slug:slug>/",

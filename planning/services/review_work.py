@@ -23,6 +23,7 @@ from core.stale import check_version
 from core.transitions import advance, lock
 from core.whole import whole
 from planning import review_policies
+from planning.follow_ups import became
 from planning.models.requests import CapacityRequest
 from planning.models.review_work import ReviewAction, TeamPlan
 from planning.models.reviews import CapacityReview
@@ -67,7 +68,7 @@ def add_action(
             "From the capacity review %(review)s, by %(day)s: %(text)s",
             review=str(review), day=due_on.isoformat(), text=action.text,
         ),
-        url=review.get_absolute_url(),
+        url=action.get_absolute_url(),
     )  # fmt: skip
     return action
 
@@ -89,14 +90,20 @@ def end_action(
     if reference.strip():
         number = reference.strip().upper().removeprefix("R-").lstrip("0")
         found = CapacityRequest.objects.visible_to(by).filter(number=whole(number) or 0)
-        action.request = found.first()
+        filed, action.request = action.request, found.first()
         if action.request is None:
             raise InputError(
                 "reference",
                 msg("No request has the number %(number)s", number=reference),
                 value=reference,
             )
-    if not outcome.strip() and action.request is None:
+        if filed is not None and filed != action.request:
+            raise InputError(
+                "reference",
+                msg("This decision became %(reference)s already", reference=filed.reference),
+                value=reference, limit=filed.reference,
+            )  # fmt: skip
+    if not outcome.strip() and action.request is None and not became([action.pk], None):
         raise InputError("outcome", msg("Say what became of it, or name the request"), value="")
     action.outcome = outcome.strip()[:500]
     action.save(update_fields=["outcome", "request"])

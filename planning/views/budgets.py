@@ -26,6 +26,7 @@ from planning.forms.budgets import AllotForm, CloseForm, OpenBudgetForm, Transfe
 from planning.forms.requests import ReasonForm
 from planning.models import Budget, BudgetChange, LedgerEntry
 from planning.selectors.budgets import balance, balances, entries
+from planning.selectors.review_work import decided_in
 from planning.services import budget_changes, revaluation
 from planning.services.budget_changes import REVERSIBLE
 from planning.states import ChangeStatus
@@ -88,8 +89,14 @@ def _detail(request: SignedInRequest, budget: Budget) -> dict[str, Any]:
         "page": Paginator(entries(budget), PAGE).get_page(request.GET.get("page")),
         "reversible": REVERSIBLE if may_keep else frozenset(),
         "changes": [
-            (change, policies.can_confirm_change(user, change.proposed_by_id))
-            for change in proposed.select_related("proposed_by", "giver__team")
+            (
+                change,
+                policies.can_confirm_change(user, change.proposed_by_id),
+                decided_in(getattr(change, "review_action", None), user),
+            )
+            for change in proposed.select_related(
+                "proposed_by", "giver__team", "review_action__review"
+            )
         ],
         "may_keep": may_keep and budget.closed_at is None,
         "allot_form": AllotForm(),

@@ -52,6 +52,7 @@ from planning.selectors.approvals import (
 from planning.selectors.budgets import similar
 from planning.selectors.origins import origins
 from planning.selectors.readers import handle_names, readers
+from planning.selectors.review_work import action_behind, decided_in
 from planning.selectors.spread import effects
 from planning.selectors.team_use import team_use, use_of
 from planning.services import plans, requests
@@ -178,6 +179,7 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
         "may_choose": policies.can(user, "choose_plan", found),
         "may_copy": policies.can_copy(user, found),
         "use": use,
+        "decided_in": decided_in(action_behind(request=found), user),
         "actions": [
             {"step": step, "form": _step_form(step, revision, use)}
             for step in STEPS.values()

@@ -8,18 +8,21 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from core.audit import trail
 from core.errors import DomainError
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.models import Team
 from core.organisation import organisation
 from planning.forms.review_work import ActionForm, EndForm, MoveForm, PlanForm
-from planning.models.review_work import ReviewAction, TeamPlan
+from planning.models.review_work import TeamPlan
 from planning.models.reviews import CapacityReview
 from planning.review_policies import can_see_reviews
-from planning.selectors.review_work import busy_cards
+from planning.review_use import pool_choices
+from planning.selectors.review_work import busy_cards, recommendations
 from planning.selectors.reviews import visible_reviews
 from planning.services import review_work
+from planning.views.follow_ups import seen_action, shown_decisions
 
 
 def _invalid(request: SignedInRequest, review: CapacityReview, form: object) -> HttpResponse:
@@ -30,7 +33,7 @@ def _invalid(request: SignedInRequest, review: CapacityReview, form: object) -> 
 @require_POST
 def action_add(request: SignedInRequest, pk: int) -> HttpResponse:
     review = get_object_or_404(visible_reviews(request.user), pk=pk)
-    form = ActionForm(request.POST)
+    form = ActionForm(request.POST, pools=pool_choices(recommendations(review)))
     if form.is_valid():
         try:
             review_work.add_action(review_id=review.pk, by=request.user, **form.cleaned_data)
@@ -43,11 +46,22 @@ def action_add(request: SignedInRequest, pk: int) -> HttpResponse:
     return _invalid(request, review, form)
 
 
+@require_safe
+def action_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    """One decision: what it became, and what its owner may do now."""
+    action = seen_action(request, pk)
+    context = {
+        "decision": action,
+        "actions": shown_decisions(request.user, [action]),
+        "may_see_review": can_see_reviews(request.user),
+        "trail": trail(action)[:30],
+    }
+    return render(request, "planning/review_action.html", context)
+
+
 @require_POST
 def action_end(request: SignedInRequest, pk: int) -> HttpResponse:
-    action = get_object_or_404(ReviewAction.objects.select_related("review"), pk=pk)
-    if not can_see_reviews(request.user) and action.owner_id != request.user.pk:
-        raise Http404
+    action = seen_action(request, pk)
     form = EndForm(request.POST)
     form.is_valid()
     data = form.cleaned_data
@@ -55,7 +69,7 @@ def action_end(request: SignedInRequest, pk: int) -> HttpResponse:
         action_id=action.pk, done=bool(data.get("done")), outcome=data.get("outcome", ""),
         reference=data.get("reference", ""), by=request.user, seen_version=data.get("version"),
     )  # fmt: skip
-    return redirect(action.review if can_see_reviews(request.user) else "home")
+    return redirect(action)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -21,9 +21,11 @@ from planning.models.reviews import ReviewReport, ReviewSnapshot
 from planning.review_changes import changes
 from planning.review_pack import build_pack
 from planning.review_policies import can_freeze_review, can_hold_review, can_see_reviews
+from planning.review_use import pool_choices
+from planning.selectors.review_work import recommendations
 from planning.selectors.reviews import visible_reviews
 from planning.services import reviews
-from planning.services.review_work import may_end
+from planning.views.follow_ups import shown_decisions
 
 
 @require_safe
@@ -51,13 +53,10 @@ def review_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "pack": build_pack(snapshot.data, number=snapshot.number) if snapshot else None,
             "reports": reports,
             **_changed(snapshot, snapshots),
-            "actions": [
-                (action, action.status == "open" and may_end(request.user, action))
-                for action in review.actions.select_related("owner", "request")
-            ],
+            "actions": shown_decisions(request.user, review.actions.select_related("owner")),
             "may_decide": can_hold_review(request.user)
             and review.status in {review.Status.REPORT_READY, review.Status.IN_SESSION},
-            "action_form": ActionForm(),
+            "action_form": ActionForm(pools=pool_choices(recommendations(review))),
             "may_move": can_hold_review(request.user)
             and review.status not in {review.Status.IN_SESSION, review.Status.CLOSED},
             "move_form": MoveForm(

@@ -282,6 +282,7 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
             *HEAD, "number", "title", "owner", "sealed", "deadline", "deadline_zone", "deliver_by",
             "warranty_months", "warranty_start", "terms", "criteria_hash", "opened_at", "lines",
             "criteria", "requirements", "clauses", "documents", "statements", "vendors", "quotes_received",
+            "review_action",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))

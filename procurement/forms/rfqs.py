@@ -16,27 +16,14 @@ from django.utils.translation import gettext_lazy as _
 from core.models import User
 from core.organisation import organisation, today
 from planning.models import CapacityRequest
-from planning.states import RequestStatus
-from procurement import policies
 from procurement.forms.fields import LocalDateTimeInput, day, text
 from procurement.models import PurchasingPolicy, Quote, Rfq, Vendor
 from procurement.models.policy import Sealing
 from procurement.models.rfqs import TRIGGER_CHOICES, CriterionKind
 from procurement.selectors.clauses import current_clauses
 from procurement.services.rfqs import DEFAULT_WEIGHTS
-from procurement.states import OPEN_RFQ, VendorStatus
-
-
-def sourceable(user: User) -> Any:
-    """Requests that `user` may put into a new RFQ: approved, or in sourcing without one."""
-    rows = (
-        CapacityRequest.objects.visible_to(user)
-        .filter(status__in=[RequestStatus.APPROVED, RequestStatus.SOURCING])
-        .exclude(rfq_lines__rfq__status__in=[*OPEN_RFQ, "awarded"])
-        .with_current()
-    )
-    ids = [row.pk for row in rows if policies.can_create_rfq(user, [row.team_id])]
-    return CapacityRequest.objects.filter(pk__in=ids).with_current()
+from procurement.sourceable import sourceable
+from procurement.states import VendorStatus
 
 
 class RequestChoice(forms.ModelMultipleChoiceField):

@@ -19,7 +19,7 @@ from django.utils.translation import pgettext_lazy
 from core.machines import transitions
 from core.models import Organisation, User, validate_zone
 from core.organisation import local_day, today
-from planning.models import CapacityRequest, PlanChoice
+from planning.models import CapacityRequest, PlanChoice, ReviewAction
 from procurement.models.base import Versioned, within_teams
 from procurement.models.vendors import Vendor
 from procurement.states import OPEN_RFQ, RFQ_RULES, RfqStatus
@@ -68,6 +68,10 @@ class Rfq(Versioned):
     sealed = models.BooleanField(
         _("sealed until opened"), default=False,
         help_text=_("Nobody can read prices before the bids are opened after the deadline."),
+    )  # fmt: skip
+    review_action = models.ForeignKey(
+        ReviewAction, on_delete=models.PROTECT, null=True, blank=True, editable=False,
+        related_name="+", verbose_name=_("decided in a capacity review"),
     )  # fmt: skip
     deadline = models.DateTimeField(_("deadline"))
     deadline_zone = models.CharField(

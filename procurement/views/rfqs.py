@@ -21,6 +21,7 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.roles import Role, has_role_anywhere
 from core.whole import whole, wholes
+from planning.selectors.review_work import decided_in
 from procurement import policies
 from procurement.award_documents import award_letters
 from procurement.forms.requirements import RequirementForms, initial_rows, rows_of
@@ -166,7 +167,9 @@ def vendor_key(request: SignedInRequest, pk: int) -> HttpResponse:
 def _detail(
     request: SignedInRequest, pk: int, key: str = "", key_vendor: int | None = None
 ) -> HttpResponse:
-    rfq = visible(request.user, "rfq", pk, Rfq.objects.select_related("owner"))
+    rfq = visible(
+        request.user, "rfq", pk, Rfq.objects.select_related("owner", "review_action__review")
+    )
     may_read = policies.can_read_prices(request.user, rfq)
     quotes = list(
         rfq.quotes.exclude(status=QuoteStatus.SUPERSEDED)
@@ -188,6 +191,7 @@ def _detail(
     ]
     context: dict[str, Any] = {
         "rfq": rfq,
+        "decided_in": decided_in(rfq.review_action, request.user),
         "lines": rfq.lines.select_related("request__team"),
         "criteria": rfq.criteria.all(),
         "requirements": rfq.requirements.all(),
