@@ -40,6 +40,15 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "dcgmi_diag_text",
             r"^\s*[|+]-{3,}\s+(?:Metadata|Deployment|Integration|Hardware|Stress)\s+-{2,}|^\| Diagnostic\s+\| Result",
         ),
+        (
+            "bmc_log_redfish",
+            r'"@odata\.type"\s*:\s*"#LogEntry(?:Collection)?\.|"EntryType"\s*:\s*"(?:SEL|Event|Oem)"',
+        ),
+        (
+            "bmc_sel_text",
+            r"^\s*[0-9a-fA-F]{1,8}\s*[|,]\s*(?:\d\d/\d\d/\d{2,4}|\d{4}-\d\d-\d\d|[A-Z][a-z]{2}-\d\d-\d{4})\s*[|,]"
+            r"\s*\d\d:\d\d:\d\d[^|,]{0,14}[|,]|^\s*[0-9a-fA-F]{1,8}\s*[|,]\s*Pre-?Init\b|^SEL has no entries",
+        ),
         ("npu_smi_info_text", r"^\|\s*npu-smi\s|^\|\s*NPU\s+(?:Name|Chip)\b"),
         (
             "npu_smi_query_text",

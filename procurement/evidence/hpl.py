@@ -10,6 +10,7 @@ from procurement.evidence.document import Document
 from procurement.evidence.policy import EvidenceContext
 from procurement.evidence.remarks import judge_crash
 from procurement.evidence.report import Report, line
+from procurement.evidence.stamps import locale_stamp
 from procurement.evidence.types import Severity
 
 FORMATS = ("hpl",)
@@ -24,6 +25,7 @@ _FAILED = re.compile(r"^\s+(\d{1,6}) tests completed and failed residual checks"
 _SKIPPED = re.compile(r"^\s+(\d{1,6}) tests skipped because of illegal input")
 _MIXED = re.compile(r"^\s*(?:HPL[-_](?:MxP|AI)|HPL_MxP\S*)\b", re.IGNORECASE)
 _RULE = re.compile(r"^={80}$")  # the last line of the output
+_CLOCK = re.compile(r"^HPL_\w+\(\) (start|end) time\s+(\S.{0,60})$")
 _VERSION = re.compile(r"^(HPLinpack|HPL-NVIDIA)\s+(\S{1,20})")
 
 
@@ -31,6 +33,7 @@ def read(document: Document, context: EvidenceContext) -> Report:
     report = Report("hpl", context)
     runs: list[tuple[re.Match[str], int]] = []
     residuals: list[tuple[str, str, int]] = []
+    moments: list[str] = []  # of start and end of each run, local times in the order of print
     finished: int | None = None
     failed_count = skipped = 0
     told = ended = mixed = False
@@ -47,6 +50,10 @@ def read(document: Document, context: EvidenceContext) -> Report:
             failed_count = int(bad[1])
         elif none := _SKIPPED.match(text):
             skipped = int(none[1])
+        elif clock := _CLOCK.match(text):
+            stamp = locale_stamp(clock[2])
+            if stamp:
+                moments.append(stamp.text)
         elif judge_crash(report, text, each.number):
             continue
         elif version := _VERSION.match(text):
@@ -56,6 +63,10 @@ def read(document: Document, context: EvidenceContext) -> Report:
         if text.startswith("End of Tests."):
             told = True
         ended |= told and bool(_RULE.match(text))
+    if moments:
+        report.metrics |= {"first": min(moments), "last": max(moments)}
+        if moments != sorted(moments):
+            report.unproven("clock_backwards", msg("The clock of the log runs backwards."))
     failed = sum(outcome == "FAILED" for _, outcome, _ in residuals)
     report.counts |= {
         "runs": len(runs),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from procurement.evidence import (
     amd_smi,
     bandwidth_test,
+    bmc_log,
     dcgm_json,
     dcgm_text,
     gpu_burn,
@@ -35,6 +36,7 @@ Reader = Callable[[Document, EvidenceContext], Report]
 _MODULES = (
     amd_smi,
     bandwidth_test,
+    bmc_log,
     dcgm_json,
     dcgm_text,
     gpu_burn,

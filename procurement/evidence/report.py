@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,9 @@ from procurement.evidence.types import (
 )
 from procurement.evidence.verdict import device_verdict, file_verdict, worst
 
-MAX_REASONS = 100  # of one device: more say nothing new, and a hostile file could hold millions
+MAX_REASONS = (
+    100  # of one device and verdict: more say nothing new, and a hostile file could hold millions
+)
 MAX_DEVICES = 20_000
 
 
@@ -52,8 +55,8 @@ class DeviceLog:
         threshold: Value = None,
         where: str = "",
     ) -> None:
-        """Record a reason once; the first place it was seen at is kept."""
-        if len(self.reasons) < MAX_REASONS:
+        """Record a reason once; the first place it was seen at is kept. No lesser reasons crowd out a failure."""
+        if sum(reason.verdict is verdict for reason in self.reasons.values()) < MAX_REASONS:
             self.reasons.setdefault(
                 (code, verdict), Reason(code, message, verdict, value, threshold, where)
             )
@@ -94,6 +97,7 @@ class Report:
     review: str = ""
     review_verdict: str | None = None
     task: str | None = None  # of the launcher, where one host's output is that of several tasks
+    _found: Counter[Severity] = field(default_factory=Counter)
     usage: bool = False  # usage data proves no device: its verdict is n/a
 
     def device(self, key: Any, **identity: Any) -> DeviceLog:
@@ -117,7 +121,9 @@ class Report:
         host: str | None = None,
         device: str | None = None,
     ) -> None:
-        if len(self.findings) < MAX_REASONS:
+        """Record a finding: at most 100 of each severity, so that no remarks crowd out a failure."""
+        self._found[severity] += 1
+        if self._found[severity] <= MAX_REASONS:
             self.findings.append(
                 Finding(code, severity, message, value, threshold, where, host, device)
             )

@@ -22,6 +22,7 @@ from core.messages import Message, msg
 from core.models import User
 from core.organisation import day_start
 from procurement.coverage import BROKEN_CLOCK, covered_seconds
+from procurement.evidence.bmc_log import FORMATS as OF_SERVER
 from procurement.evidence.isolated import MEMORY_BYTES, read_isolated
 from procurement.evidence.policy import default_policy
 from procurement.evidence.types import DeviceEvidence, Evidence, Reason, Severity, Verdict
@@ -249,6 +250,13 @@ def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
                 )
                 continue
         bound.setdefault(asset.pk, _Bound(asset, how)).devices.append(device)
+    if found.format in OF_SERVER:
+        if evidence.node is None:
+            flags.append(
+                msg("The log names no server: upload it for the one that it was read from")
+            )
+        else:
+            bound[evidence.node.pk] = _Bound(evidence.node, "server", [_server_as_device(found)])
     since = seconds_since_arrival(
         found, arrived_at=arrival(evidence.delivery), until=evidence.created_at
     )
@@ -296,6 +304,21 @@ def _bind(evidence: EvidenceFile, found: Evidence) -> list[Asset]:
     evidence.flags = [flag.to_json() for flag in flags]
     evidence.save(update_fields=["flags"])
     return named
+
+
+def _server_as_device(found: Evidence) -> DeviceEvidence:
+    """What an event log says of the one server that it was read from: its findings are the server's reasons."""
+    weight = {Severity.BLOCKING: Verdict.FAIL, Severity.REVIEW: Verdict.WARN}
+    reasons = tuple(
+        Reason(
+            finding.code, finding.message, weight[finding.severity], finding.value, finding.threshold, finding.where
+        )
+        for finding in found.findings
+        if finding.severity in weight
+    )  # fmt: skip
+    return DeviceEvidence(
+        verdict=found.verdict, host=next(iter(found.hosts), None), reasons=reasons
+    )
 
 
 def _elsewhere(delivery: Delivery, identities: list[str]) -> list[tuple[Asset, str]]:

@@ -7,6 +7,8 @@ import pytest
 
 from procurement.evidence.policy import EvidenceContext
 from procurement.evidence.read import read_evidence
+from procurement.evidence.stamps import locale_stamp
+from procurement.log_times import last_moment
 from tests.procurement.evidence.samples import FOLDER, content, expected
 
 
@@ -260,6 +262,19 @@ def test_what_must_not_happen_in_the_samples():
     assert {d.host: [r.code for r in d.reasons] for d in log.devices}["gpu-a03"] == ["xid92"]
     hpl = read(HPL, **{"vendor_promise": expected("27_hpl_8gpu_passed.txt")["vendor_promise"]})
     assert hpl.metrics["gflops"] == 357160.0
+
+
+def test_hpl_tells_when_its_runs_began_and_ended():
+    promise = {"vendor_promise": {"hpl_tflops_min": 340}}
+    evidence = read(HPL, **promise)
+    [start] = re.findall(r"start time +(.*)", HPL)
+    [end] = re.findall(r"end time +(.*)", HPL)
+    assert evidence.metrics["first"] == locale_stamp(start).text
+    assert last_moment(evidence).replace(tzinfo=None) == locale_stamp(end).moment
+    silent = read(re.sub(r"HPL_pdgesv.*", "", HPL), **promise)
+    assert (silent.verdict, last_moment(silent)) == ("pass", None)
+    backwards = HPL.replace(start, "X").replace(end, start).replace("X", end)
+    assert read(backwards, **promise).verdict == "inconclusive"
 
 
 def test_an_hpl_run_of_no_speed_proves_nothing():

@@ -1,11 +1,13 @@
 """Promised throughput: told with the quote, held against files, told in per cent and money, decides and teaches."""
 
+import re
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from io import BytesIO
 
 import pytest
-from django.utils import translation
+from django.utils import timezone, translation
 from pypdf import PdfReader
 
 from core.errors import InputError, InvalidTransition
@@ -28,6 +30,21 @@ from tests.procurement import builders as make
 
 pytestmark = pytest.mark.django_db
 HPL_LOG = make.SAMPLES / "27_hpl_8gpu_passed.txt"
+
+
+def upload_hpl(s, delivery, *, ended=None, **fields):
+    """The sample without its clock, which is older than any delivery here, or as if it had ended at `ended`."""
+    text = HPL_LOG.read_text()
+    if ended is None:
+        text = re.sub(r"HPL_pdgesv\(\) .*\n", "", text)
+    else:
+        clock = (
+            f"{ended - timedelta(seconds=35):%a %b %d %H:%M:%S %Y}",
+            f"{ended:%a %b %d %H:%M:%S %Y}",
+        )
+        for word, at in zip(("start", "end"), clock, strict=True):
+            text = re.sub(rf"({word} time +).*", rf"\g<1>{at}", text)
+    return make.upload(s, delivery, HPL_LOG, content=text.encode(), **fields)
 
 
 def issued_with(s, *promises, **line):
@@ -189,7 +206,7 @@ def test_a_figure_is_typed_in_beside_its_file_and_never_over_the_readers():
     s = make.shop()
     delivery = burned(s, promise("41000", "hpl", "card"), promise("500000"))
     burn = delivery.evidence.get()
-    hpl = make.upload(s, delivery, HPL_LOG)
+    hpl = upload_hpl(s, delivery)
     assert item(delivery).result == ItemResult.OPEN
     for serial in make.SERIALS:
         measurements.note_measurement(
@@ -216,7 +233,7 @@ def typed(s, delivery, evidence, value, benchmark="gpu_burn", serial=make.SERIAL
 def test_a_missed_promise_is_not_typed_into_a_pass():
     s = make.shop()
     delivery = burned(s, promise("600000"), promise("41000", "hpl"))
-    hpl = make.upload(s, delivery, HPL_LOG)
+    hpl = upload_hpl(s, delivery)
     for name in ("", "another name"):
         with pytest.raises(InvalidTransition, match="The reader found"):
             typed(s, delivery, hpl, "900000", name=name)
@@ -226,7 +243,7 @@ def test_a_missed_promise_is_not_typed_into_a_pass():
 def test_a_readers_figure_counts_before_a_typed_one_whatever_came_last():
     s = make.shop()
     delivery = burned(s, promise("600000"))
-    hpl = make.upload(s, delivery, HPL_LOG)
+    hpl = upload_hpl(s, delivery)
     Measurement.objects.create(
         evidence=hpl, delivery=delivery, asset=delivery.lines.get().assets.order_by("serial")[0], value=900_000,
         benchmark="gpu_burn", unit="Gflop/s", recorded_by=s.engineer,
@@ -238,7 +255,7 @@ def test_a_readers_figure_counts_before_a_typed_one_whatever_came_last():
 def test_no_figure_is_typed_from_a_flagged_or_failed_file():
     s = make.shop()
     delivery = burned(s, promise("41000", "hpl"))
-    hpl = make.upload(s, delivery, HPL_LOG)
+    hpl = upload_hpl(s, delivery)
     for against in ("fail", "retest", "reject"):
         type(hpl).objects.filter(pk=hpl.pk).update(verdict=against)
         with pytest.raises(InvalidTransition, match="flagged or failed"):
@@ -264,7 +281,7 @@ def test_no_figure_is_typed_from_a_flagged_or_failed_file():
 def test_a_typed_figure_is_kept_as_typed_or_refused_by_its_field(given, field):
     s = make.shop()
     delivery = burned(s, promise("41000", "hpl"))
-    hpl = make.upload(s, delivery, HPL_LOG)
+    hpl = upload_hpl(s, delivery)
     with pytest.raises(InputError) as refused:
         typed(s, delivery, hpl, **{"benchmark": "hpl", **given})
     assert refused.value.field == field
@@ -277,7 +294,7 @@ def test_a_figure_is_of_the_moment_that_its_file_tells_and_typing_does_not_date_
     burn = delivery.evidence.get()
     end = last_moment(Evidence.from_json(burn.result))
     assert {row.measured_at for row in burn.measurements.all()} == {min(end, burn.created_at)}
-    hpl = make.upload(s, delivery, HPL_LOG)  # tells no moment that is read
+    hpl = upload_hpl(s, delivery)  # tells no moment that is read
     by_hand = typed(s, delivery, hpl, "41000", "hpl")
     assert (by_hand.measured_at, by_hand.is_of_run) == (hpl.created_at, False)
     beside = typed(s, delivery, burn, "41000", "hpl")
@@ -285,6 +302,18 @@ def test_a_figure_is_of_the_moment_that_its_file_tells_and_typing_does_not_date_
     results = promised_against_measured(delivery)
     told = [result_json(result, with_money=False)["units"][0] for result in results]
     assert told[1]["measured_at_is"] == "recorded"
+
+
+def test_a_figure_of_hpl_is_of_the_moment_that_its_run_ended():
+    s = make.shop()
+    delivery, node, _cards = in_a_server(s, promise("400", "hpl", "server", unit="Tflop/s"))
+    ended = timezone.now().replace(microsecond=0) - timedelta(hours=2)
+    upload_hpl(s, delivery, ended=ended, node_id=node.pk)
+    [row] = Measurement.objects.filter(benchmark="hpl")
+    assert (row.measured_at, row.is_of_run) == (ended, True)
+    old = upload_hpl(s, delivery, ended=ended - timedelta(days=30), node_id=node.pk)
+    assert old.flags  # it ended before the delivery came
+    assert Measurement.objects.filter(benchmark="hpl").count() == 1
 
 
 def test_a_typed_figure_gives_way_to_the_reader_of_the_same_file():
@@ -304,7 +333,7 @@ def test_a_typed_figure_gives_way_to_the_reader_of_the_same_file():
 def test_typed_figures_are_marked_on_page_and_certificate(client, language):
     s = make.shop()
     delivery = burned(s, promise("41000", "hpl", blocking=False))
-    hpl = make.upload(s, delivery, HPL_LOG)
+    hpl = upload_hpl(s, delivery)
     for serial in make.SERIALS[:2]:
         typed(s, delivery, hpl, "41000", "hpl", serial)
     s.engineer.language = language
@@ -347,7 +376,7 @@ def test_a_server_is_measured_by_the_file_uploaded_for_it():
     )
     make.burning(s, delivery)
     node = delivery.lines.get().assets.get(kind="node")
-    make.upload(s, delivery, HPL_LOG, node_id=node.pk)
+    upload_hpl(s, delivery, node_id=node.pk)
     [result] = promised_against_measured(delivery)
     [unit] = result.units
     assert (unit.asset, unit.cards) == (node, 8)
@@ -378,7 +407,7 @@ def test_a_server_of_which_some_cards_are_taken_is_compared_card_by_card():
         promise("4000", "gpu_burn", "server", unit="Tflop/s"),
     )
     make.upload(s, delivery)
-    make.upload(s, delivery, HPL_LOG, node_id=node.pk)
+    upload_hpl(s, delivery, node_id=node.pk)
     taken = [node.pk, *(card.pk for card in cards[:7])]
     hpl, each, burn = promised_against_measured(delivery, assets=taken)
     for result in (hpl, each):
