@@ -68,6 +68,7 @@ def name_own_actions() -> None:
             "invoice.part_paid": _("Part of the invoice paid"),
             "invoice.voided": _("Invoice voided"),
             "order.acknowledged": _("Order acknowledged"),
+            "order.precedence_set": _("Precedence of clauses and quote said"),
             "order.site_set": _("Place of delivery said"),
             "order.amended": _("Order amended"),
             "order.amendment_proposed": _("Amendment proposed"),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from core.pdf import render_pdf
 from procurement.models import PurchaseOrder
+from procurement.models.rfqs import TRIGGER_LABELS
 from procurement.selectors.milestones import milestone_states
+from procurement.selectors.precedence import held_terms, order_differences
+from procurement.warranty_rules import StartTrigger
 
 
 def render_order(order: PurchaseOrder) -> bytes:
@@ -13,12 +16,16 @@ def render_order(order: PurchaseOrder) -> bytes:
         raise ValueError("an order that was not issued has no document")
     lines = list(order.lines.select_related("request"))
     totals = order.totals(lines)
+    held = held_terms(order)
     context = {
         "order": order,
         "lines": list(zip(lines, totals.lines, strict=True)),
         "totals": totals,
         "milestones": milestone_states(order, totals),
         "warranty": order.quote.warranty,
+        "held": held,
+        "start": TRIGGER_LABELS[StartTrigger(held["start_trigger"])],
+        "differences": order_differences(order),
         "terms": order.award.rfq.terms,
         "clauses": order.award.rfq.clauses.all(),
         "contact": order.vendor.contacts.first(),

@@ -199,6 +199,8 @@ ORDER_RULES: tuple[Rule, ...] = (
          "orders for the request may go up to this amount"),
     Rule("edit_checklist", (P.DRAFT,), (), (A.BUYER,), "a reason; the hours and the promises stand",
          "a further version of the contract's checklist; pinned when the order is issued"),
+    Rule("set_precedence", (P.DRAFT,), (), (A.BUYER,), "clauses or quote, other than before; a reason",
+         "the warranty of what is received follows it"),
     Rule("acknowledge", (P.ISSUED,), (P.ACKNOWLEDGED,), (A.BUYER,), "the promised day is given"),
     Rule("deliver_to", (P.DRAFT, P.ISSUED, P.ACKNOWLEDGED), (), (A.BUYER,),
          "a site that takes new servers, another than before", "its cards count there in the capacity calendar"),

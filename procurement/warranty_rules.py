@@ -103,7 +103,8 @@ TESTING = (
 DOA_MINIMUM_DAYS = 14  # transit slack + installation + 72 h + working days to report
 
 
-def _says(text: str, words: Iterable[str]) -> bool:
+def says(text: str, words: Iterable[str]) -> bool:
+    """Whether `text` has one of `words`, in any case."""
     lowered = text.lower()
     return any(word in lowered for word in words)
 
@@ -142,7 +143,7 @@ RULES: tuple[Rule, ...] = (
     (
         "burn_in_not_permitted",
         True,
-        lambda t: t.burn_in_permitted is False or _says(t.exclusions, TESTING),
+        lambda t: t.burn_in_permitted is False or says(t.exclusions, TESTING),
         msg("A burn-in at full load is excluded or counts as misuse"),
     ),
     (
@@ -154,13 +155,13 @@ RULES: tuple[Rule, ...] = (
     (
         "heavy_use_excluded",
         True,
-        lambda t: t.continuous_use_permitted is False or _says(t.exclusions, HEAVY_USE),
+        lambda t: t.continuous_use_permitted is False or says(t.exclusions, HEAVY_USE),
         msg("Heavy or continuous use is excluded, which is what these cards are for"),
     ),
     (
         "human_damage",
         False,
-        lambda t: _says(t.exclusions, HUMAN_DAMAGE),
+        lambda t: says(t.exclusions, HUMAN_DAMAGE),
         msg("Human damage is excluded: keep photos of unpacking and installation as proof"),
     ),
     (

@@ -27,7 +27,7 @@ class ClauseSerializer(serializers.ModelSerializer[Clause]):
     class Meta:
         model = Clause
         fields = [
-            "code", "version", "title_en", "title_zh", "text_en", "text_zh", "preset", "in_use", "reason",
+            "code", "version", "title_en", "title_zh", "text_en", "text_zh", "asks", "preset", "in_use", "reason",
             "made_by", "made_at",
         ]  # fmt: skip
 
@@ -41,6 +41,11 @@ class ClauseInput(serializers.Serializer[Any]):
     title_zh = serializers.CharField()
     text_en = serializers.CharField()
     text_zh = serializers.CharField()
+    asks = serializers.DictField(
+        required=False,
+        help_text="What it asks of the warranty as data, by the names of the warranty's terms and `last_payment`; left "
+        "out: as the version before",
+    )
     preset = serializers.BooleanField(required=False, default=True)
     in_use = serializers.BooleanField(required=False, default=True)
     reason = serializers.CharField(required=False, allow_blank=True)

@@ -64,6 +64,7 @@ from procurement.selectors.delivery_risk import order_risk
 from procurement.selectors.draw_downs import commitments
 from procurement.selectors.letters import Sending, sendings
 from procurement.selectors.milestones import milestone_states
+from procurement.selectors.precedence import order_differences
 from procurement.selectors.progress import LineProgress, line_progress
 from procurement.selectors.requirements import criteria_met
 from procurement.selectors.vendor_scores import vendor_scores
@@ -214,7 +215,16 @@ class RfqClauseSerializer(serializers.ModelSerializer[RfqClause]):
 
     class Meta:
         model = RfqClause
-        fields = ["position", "code", "version", "title_en", "title_zh", "text_en", "text_zh"]
+        fields = [
+            "position",
+            "code",
+            "version",
+            "title_en",
+            "title_zh",
+            "text_en",
+            "text_zh",
+            "asks",
+        ]
 
 
 class RfqDocumentSerializer(serializers.ModelSerializer[RfqDocument]):
@@ -522,6 +532,10 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
     old_rates = serializers.SerializerMethodField(
         help_text="Exchange rates it would use today that the rules call old; with one order only, null in lists"
     )
+    differences = serializers.SerializerMethodField(
+        help_text="Terms of which the quote says less than was asked, and which holds (`clauses`, `quote`, null: the "
+        "order does not say); with one order only, null in lists and without prices"
+    )
 
     class Meta:
         model = PurchaseOrder
@@ -529,6 +543,7 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
             *HEAD, "number", "award", "quote", "vendor", "vendor_name", "currency", "tax_mode", "revision",
             "issued_by", "issued_at", "expected_on", "promised_on", "site", "lines", "totals",
             "commitments", "milestones", "against_approved", "old_rates", "delivery_risk",
+            "precedence", "differences",
         ]  # fmt: skip
 
     def _may_read(self, order: PurchaseOrder) -> bool:
@@ -560,6 +575,12 @@ class OrderSerializer(serializers.ModelSerializer[PurchaseOrder]):
         if not self._may_read(order):
             return None
         return totals(order.totals([row.line for row in self._progress(order)]))
+
+    @extend_schema_field(serializers.ListField(child=serializers.DictField(), allow_null=True))
+    def get_differences(self, order: PurchaseOrder) -> list[dict[str, Any]] | None:
+        if self.parent is not None or not self._may_read(order):
+            return None
+        return [row.to_json() for row in order_differences(order)]
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_delivery_risk(self, order: PurchaseOrder) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from core.forms import DateInput
 from procurement.milestones import check_terms, read_terms
 from procurement.models.burn_in import Weight
 from procurement.models.negotiation import MOST_ROUNDS, Subject
+from procurement.models.orders import PRECEDENCE_CHOICES
 from procurement.models.performance import benchmark_choices
 from procurement.models.rmas import Outcome
 
@@ -216,6 +217,11 @@ class PromiseForm(forms.Form):
 
 class SiteForm(forms.Form):
     site = forms.CharField(label=_("Site"), max_length=80)
+
+
+class PrecedenceForm(forms.Form):
+    precedence = forms.ChoiceField(label=_("Where they differ"), choices=PRECEDENCE_CHOICES)
+    reason = text(_("Reason"))
 
 
 class PlaceForm(forms.Form):

@@ -49,6 +49,7 @@ from procurement.services import (
     invoices,
     measurements,
     negotiation,
+    order_precedence,
     order_sites,
     orders,
     payments,
@@ -166,6 +167,10 @@ def _sites(form: forms.Form, order: PurchaseOrder) -> None:
         form.initial = {"site": order.site.name, **form.initial}
 
 
+def _precedence(form: forms.Form, order: PurchaseOrder) -> None:
+    form.initial = {"precedence": order.precedence, **form.initial}
+
+
 def _kinds(form: forms.Form, order: PurchaseOrder) -> None:
     """Kinds of units that the order brings."""
     known = dict(KIND_CHOICES)
@@ -229,6 +234,10 @@ STEPS: tuple[Step, ...] = (
          _("The order gets its number and binds; its amount is committed against the budget."), tone="primary"),
     Step("order", "agree-over", "agree_over", "order_id", orders.agree_over, _("Agree to the higher amount"),
          _("Orders for the request may then go up to this amount. It is audited."), fields.HigherForm, "danger"),
+    Step("order", "set-precedence", "set_precedence", "order_id", order_precedence.set_precedence,
+         _("Say which terms hold"),
+         _("Where the quote says less than a clause. The warranty of what is received follows it."),
+         fields.PrecedenceForm, prepare=_precedence),
     Step("order", "set-checklist-item", "edit_checklist", "order_id", contract_checklists.set_item,
          _("Change the acceptance checklist"),
          _("Of this contract only, until the order is issued; the difference to the template stays visible."),

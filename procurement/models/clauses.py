@@ -24,12 +24,13 @@ from procurement.models.rfqs import Rfq
 
 
 class Wording(models.Model):
-    """A clause's words in both languages."""
+    """A clause's words in both languages, and what they ask as data (see `procurement.precedence`)."""
 
     title_en = models.CharField(_("title (English)"), max_length=120)
     title_zh = models.CharField(_("title (Chinese)"), max_length=120)
     text_en = models.TextField(_("text (English)"))
     text_zh = models.TextField(_("text (Chinese)"))
+    asks = models.JSONField(_("asks of the warranty"), default=dict, blank=True)
 
     class Meta:
         abstract = True

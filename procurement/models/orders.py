@@ -31,8 +31,14 @@ from procurement.models.base import (
 )
 from procurement.models.quotes import TAX_MODE_CHOICES, LineKind, Quote, QuoteLine
 from procurement.models.vendors import Vendor
+from procurement.precedence import Precedence
 from procurement.states import ORDER_RULES, REVISION_RULES, OrderStatus, RevisionStatus
 from procurement.totals import DocumentTotals, PricedLine, TaxMode, document_totals
+
+PRECEDENCE_CHOICES = [
+    (Precedence.CLAUSES.value, _("The clauses hold")),
+    (Precedence.QUOTE.value, _("The quote holds")),
+]
 
 
 class OrderQuerySet(models.QuerySet["PurchaseOrder"]):
@@ -71,6 +77,10 @@ class PurchaseOrder(Versioned):
     # Where it is to be delivered; null: nobody told.
     site = models.ForeignKey(
         Site, on_delete=models.PROTECT, null=True, related_name="orders", verbose_name=_("site")
+    )
+    # Which holds where the quote says less than a clause; empty: the order was issued without a word on it.
+    precedence = models.CharField(
+        _("where quote and clauses differ"), max_length=8, choices=PRECEDENCE_CHOICES, blank=True
     )
     # What acceptance is judged by, as it was when the order bound: the evidence policy, and the hours of burn-in.
     evidence_policy = models.JSONField(null=True, editable=False)

@@ -10,7 +10,9 @@ from core.money import Money, money_json
 from core.organisation import organisation
 from planning.selectors.rates import OldRate, old_rates_today
 from procurement.models import Award
+from procurement.precedence import Precedence
 from procurement.selectors.awarded import Against, Part, award_rows, parts_of
+from procurement.selectors.precedence import Shown, quote_differences
 from procurement.states import AwardStatus
 
 
@@ -34,6 +36,7 @@ class AwardFacts:
     rank: int | None  # of the chosen quote; None: several, or not ranked
     score: str
     old_rates: list[OldRate]
+    differences: list[tuple[str, list[Shown]]]  # by vendor: its quote says less than was asked
 
     @property
     def is_beyond(self) -> bool:
@@ -51,6 +54,9 @@ class AwardFacts:
                 for part in self.parts
             ],
             "against_approved": [row.to_json() for row in self.rows],
+            "differences": [
+                {"vendor": vendor, **row.to_json()} for vendor, rows in self.differences for row in rows
+            ],
             "old_rates": [row.to_json() for row in self.old_rates],
             "runner_up": None
             if runner is None
@@ -86,9 +92,20 @@ def award_facts(award: Award) -> AwardFacts:
         else [],
         rows=award_rows(award),
         runner_up=runner,
+        differences=_differences(award, chosen),
         rank=one["rank"] if one else None,
         score=(one["score"] or "") if one else "",
     )
+
+
+def _differences(award: Award, chosen: set[int]) -> list[tuple[str, list[Shown]]]:
+    """As the order will hold them unless its buyer says otherwise."""
+    quotes = award.rfq.quotes.filter(pk__in=chosen).select_related("rfq", "vendor", "warranty")
+    found = [
+        (quote.vendor.name, quote_differences(quote, Precedence.CLAUSES))
+        for quote in quotes.prefetch_related("payments")
+    ]
+    return [(vendor, rows) for vendor, rows in found if rows]
 
 
 def _parsed(text: str | None) -> Money | None:

@@ -17,6 +17,7 @@ from core.models import User
 from core.policies import require
 from procurement import policies
 from procurement.models import Clause, Rfq, RfqClause
+from procurement.precedence import check_asks
 from procurement.selectors.clauses import current_clauses
 
 CLAUSES = Path(__file__).parent.parent / "data" / "clauses.json"
@@ -47,10 +48,12 @@ def write_clause(
     reason: str = "",
     in_use: bool = True,
     preset: bool = True,
+    asks: dict[str, Any] | None = None,
     **words: str,
 ) -> Clause:
     """Add a clause (`version` 0), or a new version of one whose newest is `version`. Nothing is overwritten.
 
+    `asks` is what it asks of the warranty as data (see `procurement.precedence`); None: as the version before.
     Raises NotPermitted, StaleData (another version was made meanwhile) or InputError.
     """
     require(policies.can_keep_clauses(by))
@@ -66,6 +69,9 @@ def write_clause(
         raise _stale(code, newest.version if newest else 0)
     values: dict[str, Any] = {name: _word(name, words.get(name)) for name in WORDS}
     values |= {"in_use": in_use, "preset": preset}
+    if asks is None:
+        asks = newest.asks if newest is not None else {}
+    values["asks"] = check_asks(asks)
     if newest is not None and not reason.strip():
         raise InputError("reason", msg("Give a reason"), value=0, limit=1)
     try:
@@ -137,5 +143,5 @@ def issue_clauses(rfq: Rfq) -> list[str]:
     return set_clauses(rfq, [row.clause.code for row in rfq.clauses.select_related("clause")])[1]
 
 
-def _words(clause: Clause) -> dict[str, str]:
-    return {name: getattr(clause, name) for name in WORDS}
+def _words(clause: Clause) -> dict[str, Any]:
+    return {name: getattr(clause, name) for name in (*WORDS, "asks")}

@@ -34,8 +34,10 @@ from procurement.models import (
     PurchasingPolicy,
 )
 from procurement.models.orders import terms_hash
+from procurement.precedence import Precedence
 from procurement.selectors.awarded import amendment_rows, awarded_lines, order_rows, request_shares
 from procurement.selectors.milestones import milestone_states, unfinished
+from procurement.selectors.precedence import order_differences
 from procurement.selectors.progress import invoice_ids, invoice_source, line_progress, open_invoices
 from procurement.services.agreement import hold_to_approval
 from procurement.services.conflicts import refuse_conflict
@@ -63,6 +65,7 @@ def draft_orders(award: Award, *, by: User) -> list[PurchaseOrder]:
             vendor=quote.vendor,
             currency=quote.currency,
             tax_mode=quote.tax_mode,
+            precedence=Precedence.CLAUSES.value,
             created_by=by,
         )
         for line in lines:
@@ -154,6 +157,7 @@ def issue_order(*, order_id: int, by: User, version: int | None = None) -> Purch
     move(
         order, OrderStatus.ISSUED, by=by, action="order.issued",
         number=order.number, total=str(order.gross), quote_hash=order.quote.content_hash,
+        precedence=order.precedence, differences=[row.to_json() for row in order_differences(order)],
     )  # fmt: skip
     request_document(order, by=by)
     return order

@@ -16,6 +16,7 @@ from procurement.models import (
     PurchaseOrder,
 )
 from procurement.models.assets import AssetKind, WarrantyBasis
+from procurement.selectors.precedence import held_terms
 from procurement.states import DeliveryStatus, InvoiceStatus
 from procurement.warranty_rules import StartTrigger, last_covered_day
 
@@ -23,17 +24,17 @@ EVERYTHING = Decimal("Infinity")
 
 
 def give_warranty(assets: Iterable[Asset], *, order: PurchaseOrder) -> None:
-    """Give each new asset the terms of the quote that the order rests on."""
-    terms = order.quote.warranty
+    """Give each new asset the terms that the order holds: of its quote, or of a clause that goes before it."""
+    terms = held_terms(order)
     AssetWarranty.objects.bulk_create(
         AssetWarranty(
             asset=asset,
             basis=WarrantyBasis.ORDER,
             source=order.quote,
-            start_trigger=terms.start_trigger,
-            months=terms.months,
-            service_level=terms.service_level,
-            doa_days=terms.doa_days,
+            start_trigger=terms["start_trigger"],
+            months=terms["months"],
+            service_level=order.quote.warranty.service_level,
+            doa_days=terms["doa_days"],
         )
         for asset in assets
     )

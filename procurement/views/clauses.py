@@ -15,6 +15,7 @@ from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.clauses import ClauseForm
 from procurement.selectors.clauses import current_clauses, versions_of
+from procurement.selectors.precedence import label_of, shown_term
 from procurement.services.clauses import write_clause
 from procurement.views.common import version_of
 
@@ -48,7 +49,7 @@ def _written(request: SignedInRequest, code: str) -> HttpResponse:
         raise Http404
     form = ClauseForm(request.POST or None, clause=versions[0] if versions else None)
     if request.method == "POST" and form.is_valid():
-        values = {"code": code, **form.cleaned_data}
+        values = {"code": code, **form.service_arguments()}
         try:
             write_clause(by=request.user, version=version_of(request) or 0, **values)
         except InputError as error:
@@ -58,6 +59,8 @@ def _written(request: SignedInRequest, code: str) -> HttpResponse:
                 request, _("Kept as a new version. RFQs that were issued keep the words they were issued with.")
             )  # fmt: skip
             return redirect("clause-detail", code=values["code"])
+    for row in versions:
+        row.asks_shown = [(label_of(name), shown_term(name, row.asks[name])) for name in row.asks]
     context = {
         "versions": versions,
         "clause": versions[0] if versions else None,

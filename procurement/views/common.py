@@ -17,9 +17,11 @@ from core.messages import msg
 from core.models import User
 from core.templatetags.ui import said
 from core.whole import whole
+from procurement import policies
 from procurement.forms.steps import BY_NAME, MODELS, Step, steps_for
 from procurement.models import Asset, Award, Delivery, OrderRevision, PurchaseOrder
 from procurement.selectors.award_facts import award_facts
+from procurement.selectors.precedence import order_differences
 
 PAGE = 50
 
@@ -62,11 +64,15 @@ def buttons(user: User, noun: str, obj: Any) -> list[dict[str, Any]]:
     ]
 
 
-def ask_over(steps: list[dict[str, Any]], beyond: bool, told_by: str = "") -> list[dict[str, Any]]:
+def ask_over(
+    steps: list[dict[str, Any]], beyond: bool, told_by: str = "", issue_told_by: str = ""
+) -> list[dict[str, Any]]:
     """Steps that may agree to more than was approved: the reason is asked for where it is needed only, beside `told_by`
-    (a template). Agreeing itself is offered then only."""
+    (a template). Agreeing itself is offered then only. Issuing an order is asked for beside `issue_told_by`."""
     kept = []
     for row in steps:
+        if row["step"].action == "issue":
+            row["told_by"] = issue_told_by
         form = row["form"]
         if form is not None and "over_reason" in form.fields:
             if not beyond and row["step"].action == "agree-over":
@@ -142,5 +148,10 @@ def _step_page(request: SignedInRequest, step: Step, obj: Any, form: Any) -> Htt
         context |= {"told_by": "procurement/_award.html", "award_facts": award_facts(obj)}
         if context["award_facts"].is_beyond:
             form.fields["over_reason"].required = True
+    if isinstance(obj, PurchaseOrder) and step.action in ("issue", "set-precedence"):
+        found = order_differences(obj) if policies.can_read_order_prices(request.user, obj) else []
+        context |= (
+            {"told_by": "procurement/_issue_warning.html", "differences": found} if found else {}
+        )
     status = 422 if request.method == "POST" else 200
     return render(request, "procurement/step.html", context, status=status)

@@ -23,6 +23,7 @@ from procurement.selectors.awarded import amendment_rows, order_old_rates, order
 from procurement.selectors.delivery_risk import order_risk
 from procurement.selectors.draw_downs import commitments
 from procurement.selectors.milestones import milestone_states
+from procurement.selectors.precedence import order_differences
 from procurement.selectors.progress import line_progress, receipt_state
 from procurement.services import orders
 from procurement.states import DeliveryStatus, OrderStatus, RevisionStatus
@@ -55,7 +56,7 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     order = visible(
         request.user, "order", pk,
         PurchaseOrder.objects.select_related(
-            "vendor", "quote__vendor", "quote__rfq", "issued_by", "document", "award__rfq", "site"
+            "vendor", "quote__vendor", "quote__rfq", "quote__warranty", "issued_by", "document", "award__rfq", "site"
         ),
     )  # fmt: skip
     may_read = policies.can_read_order_prices(request.user, order)
@@ -66,6 +67,7 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     totals = order.totals([row.line for row in progress])
     against = order_rows(order) if may_read else []
     amended = amendment_rows(proposed) if proposed is not None and may_read else []
+    differences = order_differences(order) if may_read else []
     context: dict[str, Any] = {
         "order": order,
         "risk": order_risk(order),
@@ -94,6 +96,7 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "may_receive": policies.can(request.user, "receive", order),
         "may_invoice": policies.can(request.user, "capture_invoice", order),
         "commitments": drawn,
+        "differences": differences,
         "substitutions": [
             (row, buttons(request.user, "substitution", row))
             for row in Substitution.objects.filter(order_line__order=order).select_related(
@@ -107,6 +110,7 @@ def order_detail(request: SignedInRequest, pk: int) -> HttpResponse:
                 if drawn or row["step"].action != "draw-down"
             ],
             any(row.is_beyond for row in against),
+            issue_told_by="procurement/_issue_warning.html" if differences else "",
         ),
         "trail": trail(order, *revisions)[:60],
     }

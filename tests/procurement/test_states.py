@@ -41,7 +41,7 @@ MAY: dict[str, dict[str, set[str]]] = {
               "send-letters": {PROCUREMENT}},
     "order": {"issue": {PROCUREMENT}, "agree-over": {APPROVER}, "acknowledge": {PROCUREMENT}, "close": {FINANCE},
               "cancel": {PROCUREMENT, APPROVER}, "draw-down": {OPERATIONS, FINANCE}, "substitute": {PROCUREMENT},
-              "set-checklist-item": {PROCUREMENT},
+              "set-checklist-item": {PROCUREMENT}, "set-precedence": {PROCUREMENT},
               "deliver-to": {PROCUREMENT}},
     "substitution": {"consent": {APPROVER}, "refuse": {APPROVER}},
     "amendment": {"approve": {APPROVER}, "reject": {APPROVER}},
@@ -129,6 +129,7 @@ BODY = {
     "kind": "accelerator", "weight": "review", "text": "T", "criterion": "C",
     "evidence_id": "1", "benchmark": "hpl", "value": "1", "unit": "Gflop/s",
     "month": "2026-01-01", "quantity": "1", "part_number": "P", "description": "D",
+    "precedence": "quote",
 }  # fmt: skip
 
 
