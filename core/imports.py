@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import zipfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -20,7 +19,7 @@ from typing import Generic, TypeVar
 from core.errors import DomainError, InputError
 from core.exports import FORMULA_STARTS
 from core.messages import Message, msg
-from core.workbooks import UnreadableWorkbook, workbook_rows
+from core.workbooks import UnreadableWorkbook, unpacked_size, workbook_rows
 
 DELIMITERS = (",", ";", "\t", "|")
 # Offered when a file is not Unicode, in this order: name for Python, name for people.
@@ -144,7 +143,7 @@ def decode(content: bytes, encoding: str = "") -> tuple[str, str]:
         (b"\xfe\xff", "utf-16"),
     ):
         if content.startswith(mark):
-            return _decode_as(content, name), name
+            return _text(_decode_as(content, name)), name
     if encoding:
         if encoding not in ENCODINGS and encoding not in ("utf-8", "utf-8-sig", "utf-16"):
             raise InputError(
@@ -153,14 +152,18 @@ def decode(content: bytes, encoding: str = "") -> tuple[str, str]:
                 value=encoding,
                 limit=", ".join(ENCODINGS),
             )
-        return _decode_as(content, encoding), encoding
+        return _text(_decode_as(content, encoding)), encoding
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise EncodingNeeded(_samples(content, error.start)) from error
-    if "\x00" in text:
+    return _text(text), "utf-8"
+
+
+def _text(text: str) -> str:
+    if "\x00" in text:  # no store keeps it, whatever the encoding
         raise InputError("file", msg("The file is not a text table"))
-    return text, "utf-8"
+    return text
 
 
 def _decode_as(content: bytes, encoding: str) -> str:
@@ -227,8 +230,7 @@ def _csv_records(text: str, delimiter: str, max_rows: int) -> list[tuple[int, li
 def _workbook_records(content: bytes, max_rows: int) -> list[tuple[int, list[str]]]:
     """Rows of the first sheet. Formulas count by their stored value; dates become ISO dates."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
+        unpacked = unpacked_size(content)
         if unpacked > MAX_UNPACKED:
             raise InputError(
                 "file",
@@ -246,7 +248,7 @@ def _workbook_records(content: bytes, max_rows: int) -> list[tuple[int, list[str
                 records.append((number, record))
             if len(records) > max_rows + 1:
                 raise _too_many(max_rows)
-    except (zipfile.BadZipFile, UnreadableWorkbook) as error:
+    except UnreadableWorkbook as error:
         raise InputError("file", msg("The file is not a readable XLSX workbook")) from error
     return records
 

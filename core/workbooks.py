@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
@@ -28,9 +29,26 @@ ROW, CELL, VALUE, TEXT, ITEM, PHONETIC = (
     _NS + name for name in ("row", "c", "v", "t", "si", "rPh")
 )
 
+# What damaged bytes make of the libraries below: zlib and zipfile (cut, encrypted or oddly packed members, which are
+# told as RuntimeError), the two XML parsers (one tells a SyntaxError), and openpyxl, which hands attributes that it
+# does not know to its constructors (TypeError) and tells a missing part as OSError. Nothing here touches a disk.
+UNREADABLE = (
+    zipfile.BadZipFile, InvalidFileException, zlib.error, expat.ExpatError, ArithmeticError, AttributeError, EOFError,
+    LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError,
+)  # fmt: skip
+
 
 class UnreadableWorkbook(ValueError):
     """The bytes are no workbook that can be read."""
+
+
+def unpacked_size(content: bytes) -> int:
+    """What the members say they unpack to [B]; none is unpacked beyond that. Raises UnreadableWorkbook."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    except UNREADABLE as error:
+        raise UnreadableWorkbook(str(error)) from error
 
 
 def workbook_rows(content: bytes) -> Iterator[tuple[int, list[str]]]:
@@ -43,9 +61,7 @@ def workbook_rows(content: bytes) -> Iterator[tuple[int, list[str]]]:
         reader.read()
         with reader.archive, reader.archive.open(reader.first_sheet) as sheet:
             yield from _rows(sheet, reader)
-    except (
-        zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, IndexError, expat.ExpatError,
-    ) as error:  # fmt: skip
+    except UNREADABLE as error:
         raise UnreadableWorkbook(str(error)) from error
 
 

@@ -68,6 +68,11 @@ def test_a_wrong_choice_that_cannot_be_is_refused():
         read_table(b"name\nx\n", columns=COLUMNS, encoding="rot13")
 
 
+def test_a_chosen_encoding_lets_no_nul_through():
+    with pytest.raises(InputError, match="not a text table"):
+        read_table("name\n慕\x00尼\n".encode("gb18030"), columns=COLUMNS, encoding="gb18030")
+
+
 def test_quoted_line_breaks_stay_in_their_cell_and_lines_count_on():
     table = read_table(b'name,city,amount\n"two\nlines","a ""b""",1\nnext,,2\n', columns=COLUMNS)
     assert table.rows[0].cells["name"] == "two\nlines"
@@ -112,6 +117,8 @@ def test_what_an_export_disarmed_comes_back_whole():
         (b'name\n"open', "Line"),
         (b"PK\x03\x04rubbish", "XLSX"),
         (b"a\x00b\n", "not a text table"),
+        (b"\xef\xbb\xbfname\na\x00b\n", "not a text table"),
+        ("name\na\x00b\n".encode("utf-16"), "not a text table"),
     ],
 )
 def test_what_cannot_be_read_says_why(content, says):

@@ -103,3 +103,42 @@ def test_a_broken_or_hostile_workbook_is_refused(content):
         list(workbook_rows(content))
     with pytest.raises(InputError, match="not a readable XLSX"):
         read_table(content, columns=["name"])
+
+
+@pytest.mark.parametrize("part", sorted(zipfile.ZipFile(io.BytesIO(book(False))).namelist()))
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"<a", b"\0", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>",
+        b"<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'><Override Nam='x'/></Types>",
+    ],
+)  # fmt: skip
+def test_a_workbook_with_any_damaged_part_is_read_or_refused(part, content):
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(book(False))) as source, zipfile.ZipFile(made, "w") as target:
+        for name in source.namelist():
+            target.writestr(name, content if name == part else source.read(name))
+    read_or_refused(made.getvalue())
+
+
+def test_a_workbook_with_any_damaged_byte_is_read_or_refused():
+    content = book(False)
+    for place in range(0, len(content), 11):
+        read_or_refused(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
+
+
+def test_an_encrypted_workbook_is_refused():
+    content = bytearray(book(False))
+    for place in range(len(content)):
+        if content[place : place + 4] == b"PK\x01\x02":
+            content[place + 8] |= 1
+    with pytest.raises(InputError, match="not a readable XLSX"):
+        read_table(bytes(content), columns=["name"])
+
+
+def read_or_refused(content: bytes) -> None:
+    try:
+        table = read_table(content, columns=["name"], encoding="gb18030")
+    except InputError:
+        return
+    assert table.columns
