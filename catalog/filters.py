@@ -40,11 +40,15 @@ class SortFilter(django_filters.ChoiceFilter):
         return qs.order_by(ordered, "pk")
 
 
+LONGEST_SEARCH = 100  # characters: each word is a condition, and a database takes so many
+
+
 class SearchFilter(django_filters.CharFilter):
     """Every word must occur in one of the fields."""
 
     def __init__(self, *paths: str, **kwargs: Any) -> None:
         self.paths = paths
+        kwargs.setdefault("max_length", LONGEST_SEARCH)
         kwargs.setdefault("widget", forms.TextInput(attrs={"type": "search"}))
         super().__init__(label=_("Search"), **kwargs)
 

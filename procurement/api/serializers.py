@@ -821,8 +821,8 @@ class PurchasingPolicySerializer(serializers.ModelSerializer[PurchasingPolicy]):
     minimum_vendors = serializers.IntegerField()
     reason_length = serializers.IntegerField()
     burn_in_hours = serializers.IntegerField()
-    over_delivery = serializers.DecimalField(max_digits=None, decimal_places=4)
-    price_tolerance = serializers.DecimalField(max_digits=None, decimal_places=4)
+    over_delivery = serializers.DecimalField(max_digits=18, decimal_places=4)
+    price_tolerance = serializers.DecimalField(max_digits=18, decimal_places=4)
     proposed_by = Named(read_only=True)
 
     class Meta:

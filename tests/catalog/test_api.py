@@ -2,6 +2,7 @@
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from rest_framework.test import APIClient
 
 from catalog.models import Accelerator, OfferPrice
@@ -30,6 +31,23 @@ def client(user):
     api = APIClient()
     api.force_authenticate(user)
     return api
+
+
+@pytest.mark.parametrize("address", ["accelerators", "hardware-prices"])
+def test_a_search_of_a_thousand_words_is_refused_by_name(loaded, reader, address):
+    answer = client(reader).get(f"/api/v1/catalog/{address}/", {"q": "a " * 1300})
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["q"]
+    assert "100" in str(answer.json())
+
+
+@pytest.mark.parametrize("address", ["accelerators", "hardware-prices"])
+def test_a_page_with_a_search_too_long_says_so(loaded, reader, address):
+    browser = Client()
+    browser.force_login(reader)
+    page = browser.get(f"/catalog/{address}/", {"q": "a " * 1300})
+    assert page.status_code == 200
+    assert "at most 100 characters" in page.content.decode()
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

@@ -179,6 +179,9 @@ def test_by_api(admin):
     assert refused.json()["field"] == "price_tolerance"
     assert refused.json()["value"] == "5.0000"
     assert "0.1" in refused.json()["limit"]
+    endless = patch(price_tolerance="1" + "0" * 40)  # beyond what decimals can be rounded to
+    assert endless.status_code == 400
+    assert list(endless.json()) == ["price_tolerance"]
     assert patch(openers=3).status_code == 200
     waiting = patch(openers=2)
     assert waiting.status_code == 202
