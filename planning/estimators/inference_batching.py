@@ -5,7 +5,7 @@ Elementwise over candidates, shape (n,).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,9 @@ class Serving:
     def row(self, i: int) -> Serving:
         """One row as arrays of length 1."""
         columns: dict[str, Any] = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            columns[f.name] = value.row(i) if isinstance(value, StepTime) else value[i : i + 1]
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            columns[name] = value.row(i) if isinstance(value, StepTime) else value[i : i + 1]
         return Serving(**columns)
 
 

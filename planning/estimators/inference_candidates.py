@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,9 +50,9 @@ class Candidates:
     def take(self, index: Ints) -> Candidates:
         """Rows by position."""
         columns: dict[str, Any] = {
-            f.name: getattr(self, f.name)[index]
-            for f in fields(self)
-            if f.name not in ("shape", "card")
+            name: getattr(self, name)[index]
+            for name in self.__dataclass_fields__
+            if name not in ("shape", "card")
         }
         return Candidates(shape=self.shape.take(index), card=self.card.take(index), **columns)
 

@@ -5,7 +5,7 @@ A step carries `decode` sequences that each yield one token at a mean context, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +31,8 @@ class StepTime:
 
     def row(self, i: int) -> StepTime:
         """One row as arrays of length 1."""
-        return StepTime(**{f.name: getattr(self, f.name)[i : i + 1] for f in fields(self)})
+        names = self.__dataclass_fields__
+        return StepTime(**{name: getattr(self, name)[i : i + 1] for name in names})
 
     @property
     def total(self) -> Floats:

@@ -33,8 +33,8 @@ class _Table:
 
     def take(self, index: Ints) -> Self:
         columns: dict[str, Any] = {
-            f.name: getattr(self, f.name)[index]
-            for f in fields(self)  # type: ignore[arg-type]
+            name: getattr(self, name)[index]
+            for name in type(self).__dataclass_fields__  # type: ignore[attr-defined]
         }
         return type(self)(**columns)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from core.errors import require_at_least
 
 
+@lru_cache(maxsize=256)  # each percentile of one queue asks for the same
 def erlang_c(slots: int, load: float) -> float:
     """Probability that an arrival has to wait, M/M/c. [1]
 
