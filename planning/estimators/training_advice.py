@@ -97,8 +97,11 @@ def warnings(
 
 
 def name_the_framework(mfu: float, framework: str, named: float | None) -> tuple[Message, ...]:
-    """That a rate without framework and layout is that of runs in general, and what naming them does. `named`: [1]"""
-    if named is None:
+    """That a rate without framework and layout is that of runs in general, and what naming them does.
+
+    `named`: MFU of the same job in `framework`. The two are told as a ratio, which a calibration leaves as it is. [1]
+    """
+    if named is None or mfu <= 0.0:
         return (
             msg(
                 "Neither framework nor layout was told: the rate is that of published runs in general. Naming the "
@@ -107,12 +110,11 @@ def name_the_framework(mfu: float, framework: str, named: float | None) -> tuple
         )
     return (
         msg(
-            "Neither framework nor layout was told: MFU of %(mfu)s %% is that of published runs in general. Naming the "
+            "Neither framework nor layout was told: the rate is that of published runs in general. Naming the "
             "framework makes the estimate surer: with framework %(framework)s the same job is estimated at "
-            "%(named)s %%.",
-            mfu=round(100 * mfu),
+            "%(times)s times this rate.",
             framework=framework,
-            named=round(100 * named),
+            times=round(named / mfu, 2),
         ),
     )
 
