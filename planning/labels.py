@@ -104,6 +104,8 @@ def name_own_actions() -> None:
             "review_action.filed": _("Filed from a decision"),
             "review_action.ended": _("Action item ended"),
             "team_plan.told": _("Team's plan told"),
+            "review.meeting_cancelled": _("Meeting cancelled"),
+            "review.meeting_planned": _("People and agenda of the meeting changed"),
             "review.moved": _("Meeting moved"),
             "month_one.made": _("Looked back after four weeks"),
             "month_one.done": _("Look back answered"),

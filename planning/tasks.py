@@ -22,6 +22,7 @@ from planning.services import (
     imports,
     month_one,
     revaluation,
+    review_meeting,
     review_work,
     reviews,
     silence,
@@ -68,7 +69,7 @@ def ensure_reviews() -> None:
     """Schedule the running quarter's review. Harmless to repeat."""
     try:
         reviews.ensure_reviews()
-        review_work.invite_missing()
+        review_meeting.invite_missing()
     except NotSetUp:
         return  # nothing to review before there is an organisation
 
@@ -84,9 +85,10 @@ def look_back() -> int:
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
 def ask_for_plans() -> None:
-    """Ask teams for their plans when a review's meeting is near. Each person is asked once a review."""
+    """Ask teams for their plans when a review's meeting is near, and remind of it. Each person once a review."""
     try:
         review_work.ask_for_plans()
+        review_meeting.remind()
     except NotSetUp:
         return
 

@@ -23,7 +23,7 @@ from planning.api.reviews import ReviewSerializer, visible
 from planning.follow_ups import became
 from planning.models.review_work import ReviewAction, TeamPlan
 from planning.models.reviews import CapacityReview
-from planning.services import review_work
+from planning.services import review_meeting, review_work
 
 
 class BecameSerializer(serializers.Serializer[Any]):
@@ -79,6 +79,17 @@ class TeamPlanSerializer(serializers.ModelSerializer[TeamPlan]):
 
 class MoveSerializer(serializers.Serializer[Any]):
     meeting_on = serializers.DateField()
+
+
+class CancelSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=300)
+
+
+class MeetingSerializer(serializers.Serializer[Any]):
+    agenda = serializers.CharField(required=False, allow_blank=True, max_length=4000)
+    participants = serializers.SlugRelatedField(
+        slug_field="email", queryset=User.objects.filter(is_active=True), many=True, required=False
+    )  # type: ignore[var-annotated]
 
 
 class ActionList(ListAPIView[ReviewAction]):
@@ -155,7 +166,35 @@ class ReviewMove(APIView):
     def post(self, request: Request, pk: int) -> Response:
         review = visible(request, pk)
         data = checked(MoveSerializer(data=request.data))
-        moved = review_work.move_meeting(
+        moved = review_meeting.move_meeting(
             review_id=review.pk, by=api_user(request), seen_version=seen_version(request), **data
         )
         return Response(ReviewSerializer(moved).data)
+
+
+class ReviewCancel(APIView):
+    """Call the meeting off; everyone is told once, with a calendar file that takes it out."""
+
+    @extend_schema(request=CancelSerializer, responses=ReviewSerializer)
+    def post(self, request: Request, pk: int) -> Response:
+        review = visible(request, pk)
+        data = checked(CancelSerializer(data=request.data))
+        cancelled = review_meeting.cancel_meeting(
+            review_id=review.pk, by=api_user(request), seen_version=seen_version(request), **data
+        )
+        return Response(ReviewSerializer(cancelled).data)
+
+
+class ReviewMeeting(APIView):
+    """Who takes part and what is talked about; PATCH changes what it names."""
+
+    @extend_schema(request=MeetingSerializer, responses=ReviewSerializer)
+    def patch(self, request: Request, pk: int) -> Response:
+        review = visible(request, pk)
+        data = checked(MeetingSerializer(data=request.data))
+        planned = review_meeting.plan_meeting(
+            review_id=review.pk, by=api_user(request), seen_version=seen_version(request),
+            agenda=data.get("agenda", review.agenda),
+            people=data.get("participants", list(review.participants.all())),
+        )  # fmt: skip
+        return Response(ReviewSerializer(planned).data)

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from core.drf import seen_version
 from core.files import download
 from core.http import api_user
+from core.models import User
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
 from planning.selectors.reviews import visible_reviews
 from planning.services import reviews
@@ -43,14 +44,19 @@ class ReviewSerializer(serializers.ModelSerializer[CapacityReview]):
 
     class Meta:
         model = CapacityReview
-        fields = ["id", "quarter", "meeting_on", "status", "version", "minutes"]
+        fields = [
+            "id", "quarter", "meeting_on", "agenda", "cancelled_at", "cancel_reason", "status", "version", "minutes",
+        ]  # fmt: skip
 
 
 class ReviewDetailSerializer(ReviewSerializer):
     snapshots = SnapshotSerializer(many=True, read_only=True)
+    participants: serializers.SlugRelatedField[User] = serializers.SlugRelatedField(
+        slug_field="email", many=True, read_only=True
+    )
 
     class Meta(ReviewSerializer.Meta):
-        fields = [*ReviewSerializer.Meta.fields, "snapshots"]
+        fields = [*ReviewSerializer.Meta.fields, "participants", "snapshots"]
 
 
 class CloseSerializer(serializers.Serializer[CapacityReview]):

@@ -77,6 +77,33 @@ class PlanForm(forms.Form):
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
+class MeetingForm(forms.Form):
+    """Who takes part and what is talked about."""
+
+    agenda = forms.CharField(
+        label=_("Agenda"), max_length=4000, required=False, widget=forms.Textarea(attrs={"rows": 6}),
+        help_text=_("Empty: the usual one."),
+    )  # fmt: skip
+    people = forms.ModelMultipleChoiceField(
+        User.objects.none(), label=_("Participants"), required=False,
+        widget=forms.CheckboxSelectMultiple(),
+        help_text=_("Nobody chosen: all who may read reviews."),
+    )  # fmt: skip
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+    def __init__(self, data: Any = None, *, people: Sequence[User], initial: Any = None) -> None:
+        super().__init__(data, initial=initial)
+        chosen = User.objects.filter(pk__in=[user.pk for user in people])
+        self.fields["people"].queryset = chosen  # type: ignore[attr-defined]
+
+
+class CancelForm(forms.Form):
+    """Why the meeting is called off."""
+
+    reason = forms.CharField(label=_("Reason"), max_length=300)
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+
 class MoveForm(forms.Form):
     """Another day."""
 

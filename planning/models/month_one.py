@@ -44,6 +44,9 @@ class ReviewRules(models.Model):
     plans_before_days = models.PositiveSmallIntegerField(
         _("teams' plans are asked for, days before the meeting"), default=21
     )
+    remind_before_days = models.PositiveSmallIntegerField(
+        _("people are reminded, days before the meeting"), default=2
+    )
     singleton = models.BooleanField(default=True, unique=True, editable=False)
 
     class Meta:

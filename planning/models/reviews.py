@@ -22,7 +22,7 @@ class CapacityReviewQuerySet(models.QuerySet["CapacityReview"]):
     def asking_for_plans(self, until: date) -> CapacityReviewQuerySet:
         """Those that meet by `until` and have not begun."""
         begun = [CapacityReview.Status.IN_SESSION, CapacityReview.Status.CLOSED]
-        return self.filter(meeting_on__lte=until).exclude(status__in=begun)
+        return self.filter(meeting_on__lte=until, cancelled_at=None).exclude(status__in=begun)
 
 
 class CapacityReview(models.Model):
@@ -60,6 +60,13 @@ class CapacityReview(models.Model):
         _("state"), max_length=14, choices=Status.choices, default=Status.SCHEDULED
     )
     version = models.PositiveIntegerField(default=1, editable=False)
+    agenda = models.TextField(_("agenda"), blank=True, max_length=4000)  # empty: the usual one
+    # Empty: everyone who may read reviews.
+    participants = models.ManyToManyField(
+        User, blank=True, related_name="+", verbose_name=_("participants")
+    )
+    cancelled_at = models.DateTimeField(_("meeting cancelled"), null=True, editable=False)
+    cancel_reason = models.CharField(_("reason"), max_length=300, blank=True, editable=False)
     minutes = models.TextField(_("minutes"), blank=True)
     invitation = models.PositiveIntegerField(
         default=0, editable=False

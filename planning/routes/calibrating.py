@@ -18,6 +18,8 @@ pages = [
     ),
     path("reviews/<int:pk>/plans/<slug:slug>/", review_work.team_plan, name="team-plan"),
     path("reviews/<int:pk>/move/", review_work.review_move, name="review-move"),
+    path("reviews/<int:pk>/cancel/", review_work.review_cancel, name="review-cancel"),
+    path("reviews/<int:pk>/meeting/", review_work.review_meeting_plan, name="review-meeting"),
     path(
         "reviews/<int:pk>/invitation.ics", review_work.review_invitation, name="review-invitation"
     ),

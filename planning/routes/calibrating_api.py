@@ -29,6 +29,10 @@ api = [
         name="api-team-plan",
     ),
     path("reviews/<int:pk>/move/", review_work.ReviewMove.as_view(), name="api-review-move"),
+    path("reviews/<int:pk>/cancel/", review_work.ReviewCancel.as_view(), name="api-review-cancel"),
+    path(
+        "reviews/<int:pk>/meeting/", review_work.ReviewMeeting.as_view(), name="api-review-meeting"
+    ),
     path("trouble/", trouble.TroubleList.as_view(), name="api-trouble"),
     path("trouble/<slug:key>/", trouble.TroubleDetail.as_view(), name="api-trouble-detail"),
     path("month-one/", month_one.MonthOneList.as_view(), name="api-month-one-list"),

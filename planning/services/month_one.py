@@ -29,7 +29,7 @@ from planning.trouble_table import BY_KEY
 
 RULE_FIELDS = (
     "queue_statistic", "queue_hours", "oversized_percent", "days_after_acceptance", "meeting_after_days",
-    "plans_before_days",
+    "plans_before_days", "remind_before_days",
 )  # fmt: skip
 
 

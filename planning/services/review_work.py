@@ -1,21 +1,18 @@
-"""Decisions of a review as action items, teams' plans, and the meeting's invitation."""
+"""Decisions of a review as action items, and teams' plans."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, timedelta
+from datetime import date, timedelta
 
-from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
-from django.utils import timezone, translation
-from django.utils.translation import gettext
+from django.utils import timezone
 
-from core.audit import object_type, record
+from core.audit import record
 from core.errors import InputError, InvalidTransition
-from core.files import store_bytes
 from core.messages import msg
-from core.models import Notice, StoredFile, Team, User
-from core.organisation import organisation, today
+from core.models import Team, User
+from core.organisation import today
 from core.outbox import notify
 from core.policies import require
 from core.roles import has_role
@@ -28,7 +25,6 @@ from planning.models.requests import CapacityRequest
 from planning.models.review_work import ReviewAction, TeamPlan
 from planning.models.reviews import CapacityReview
 from planning.services.month_one import rules
-from planning.services.reviews import readers
 
 Status = CapacityReview.Status
 
@@ -155,9 +151,13 @@ def tell_plan(
 
 
 def ask_for_plans() -> None:
-    """Ask the people of teams without a plan, once a review, when the meeting is near."""
-    near = today() + timedelta(days=rules().plans_before_days)
-    for review in CapacityReview.objects.asking_for_plans(near):
+    """Ask the people of teams without a plan, once a review, when the meeting is near, and once more before it."""
+    _ask("team_plan.asked", rules().plans_before_days)
+    _ask("team_plan.reminded", rules().remind_before_days)
+
+
+def _ask(event: str, days: int) -> None:
+    for review in CapacityReview.objects.asking_for_plans(today() + timedelta(days=days)):
         told = review.plans.values("team")
         for team in Team.objects.filter(active=True).exclude(pk__in=told):
             people = User.objects.filter(
@@ -166,7 +166,7 @@ def ask_for_plans() -> None:
             ).distinct()
             notify(
                 people,
-                "team_plan.asked",
+                event,
                 on=review,
                 revision=team.slug[:40],
                 message=msg(
@@ -177,110 +177,3 @@ def ask_for_plans() -> None:
                 ),
                 url=reverse("team-plan", args=[review.pk, team.slug]),
             )
-
-
-# --- the meeting -------------------------------------------------------------------------------------------------
-
-
-@transaction.atomic
-def move_meeting(
-    *, review_id: int, meeting_on: date, by: User, seen_version: int | None = None
-) -> CapacityReview:
-    """Hold the meeting on another day; everyone gets the changed invitation."""
-    review = lock(CapacityReview.objects.all(), review_id)
-    require(review_policies.can_hold_review(by))
-    check_version(review, seen_version)
-    if review.status in (Status.IN_SESSION, Status.CLOSED):
-        raise InvalidTransition(msg("The meeting has begun"))
-    if meeting_on < today():
-        raise InputError(
-            "meeting_on", msg("%(day)s is past", day=meeting_on.isoformat()), value=meeting_on.isoformat(),
-            limit=today().isoformat(),
-        )  # fmt: skip
-    before, review.meeting_on = review.meeting_on, meeting_on
-    review.invitation += 1
-    review.version += 1
-    review.save(update_fields=["meeting_on", "invitation", "version"])
-    record(
-        "review.moved", on=review, by=by, before=before.isoformat(), after=meeting_on.isoformat()
-    )
-    invite(review)
-    return review
-
-
-def invite(review: CapacityReview) -> None:
-    """Send the invitation as a calendar file; the same sequence is sent once to each person."""
-    file = _stored(review)
-    notify(
-        readers(),
-        "review.invited",
-        on=review,
-        revision=str(review.invitation),
-        message=msg(
-            "The capacity review of %(quarter)s is on %(day)s.",
-            quarter=str(review), day=review.meeting_on.isoformat(),
-        ),
-        url=review.get_absolute_url(),
-        attachment=file,
-    )  # fmt: skip
-
-
-def invite_missing() -> None:
-    """Send invitations that were not sent yet: after a review was scheduled, or by a worker that died."""
-    for review in CapacityReview.objects.exclude(status__in=[Status.IN_SESSION, Status.CLOSED]):
-        sent = Notice.objects.filter(
-            event="review.invited",
-            object_type=object_type(review),
-            object_id=str(review.pk),
-            revision=str(review.invitation),
-        )
-        if not sent.exists():
-            invite(review)
-
-
-def _stored(review: CapacityReview) -> StoredFile:
-    name = f"capacity-review-{review}-{review.invitation}.ics"
-    content = calendar(review).encode()
-    return store_bytes(content, name=name, content_type="text/calendar")
-
-
-def calendar(review: CapacityReview, *, cancelled: bool = False) -> str:
-    """The meeting as iCalendar (RFC 5545): a whole day, the same UID for every change, SEQUENCE counting them."""
-    with translation.override(organisation().language):
-        title = gettext("Capacity review %(quarter)s") % {"quarter": str(review)}
-        agenda = gettext(
-            "Agenda: what became of the last decisions; demand and supply; use and queues; forecast; a recommendation "
-            "for each pool; decisions."
-        )
-    day = review.meeting_on
-    lines = [
-        "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Headroom//Capacity review//EN",
-        f"METHOD:{'CANCEL' if cancelled else 'REQUEST'}", "BEGIN:VEVENT",
-        f"UID:review-{review.fiscal_year}Q{review.quarter}@{settings.SITE_URL.split('//')[-1].split('/')[0]}",
-        f"SEQUENCE:{review.invitation}",
-        f"DTSTAMP:{review.created_at.astimezone(UTC):%Y%m%dT%H%M%SZ}",
-        f"DTSTART;VALUE=DATE:{day:%Y%m%d}", f"DTEND;VALUE=DATE:{day + timedelta(days=1):%Y%m%d}",
-        f"SUMMARY:{_escaped(title)}", f"DESCRIPTION:{_escaped(agenda)}",
-        f"URL:{settings.SITE_URL}{review.get_absolute_url()}",
-        f"STATUS:{'CANCELLED' if cancelled else 'CONFIRMED'}", "END:VEVENT", "END:VCALENDAR",
-    ]  # fmt: skip
-    return "".join(_folded(line) + "\r\n" for line in lines)
-
-
-def _escaped(text: str) -> str:
-    for sign in ("\\", ";", ","):
-        text = text.replace(sign, f"\\{sign}")
-    return text.replace("\n", "\\n")
-
-
-def _folded(line: str) -> str:
-    """At most 75 bytes a line, never cut inside a character."""
-    parts, size, part = [], 0, ""
-    for char in line:
-        width = len(char.encode())
-        if size + width > 74:
-            parts.append(part)
-            part, size = "", 0
-        part += char
-        size += width
-    return "\r\n ".join([*parts, part])

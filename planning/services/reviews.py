@@ -222,6 +222,8 @@ def open_session(*, review_id: int, by: User, seen_version: int | None = None) -
     review = lock(CapacityReview.objects.all(), review_id)
     require(review_policies.can_hold_review(by))
     check_version(review, seen_version)
+    if review.cancelled_at is not None:
+        raise InvalidTransition(msg("The meeting is cancelled: set another day first"))
     review.chair = by
     review.save(update_fields=["chair"])
     advance(review, Status.IN_SESSION, by=by, action="review.opened")

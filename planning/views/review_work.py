@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from django.forms import Form
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.formats import number_format
@@ -14,14 +17,22 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.models import Team
 from core.organisation import organisation
-from planning.forms.review_work import ActionForm, EndForm, MoveForm, PlanForm
+from planning.forms.review_work import (
+    ActionForm,
+    CancelForm,
+    EndForm,
+    MeetingForm,
+    MoveForm,
+    PlanForm,
+)
 from planning.models.review_work import TeamPlan
 from planning.models.reviews import CapacityReview
 from planning.review_policies import can_see_reviews
 from planning.review_use import pool_choices
 from planning.selectors.review_work import busy_cards, recommendations
 from planning.selectors.reviews import visible_reviews
-from planning.services import review_work
+from planning.services import review_meeting, review_work
+from planning.services.reviews import readers
 from planning.views.follow_ups import seen_action, shown_decisions
 
 
@@ -105,16 +116,15 @@ def team_plan(request: SignedInRequest, pk: int, slug: str) -> HttpResponse:
     return render(request, "planning/team_plan.html", context, status=status)
 
 
-@require_POST
-def review_move(request: SignedInRequest, pk: int) -> HttpResponse:
-    review = get_object_or_404(visible_reviews(request.user), pk=pk)
-    form = MoveForm(request.POST)
+def _changed(
+    request: SignedInRequest, review: CapacityReview, form: Form, change: Callable[..., object]
+) -> HttpResponse:
+    """Do what the form says, or show it with what is wrong."""
     if form.is_valid():
+        values = dict(form.cleaned_data)
+        version = values.pop("version")
         try:
-            review_work.move_meeting(
-                review_id=review.pk, meeting_on=form.cleaned_data["meeting_on"], by=request.user,
-                seen_version=form.cleaned_data["version"],
-            )  # fmt: skip
+            change(review_id=review.pk, by=request.user, seen_version=version, **values)
         except DomainError as error:
             if error.status != 422:
                 raise
@@ -124,12 +134,33 @@ def review_move(request: SignedInRequest, pk: int) -> HttpResponse:
     return _invalid(request, review, form)
 
 
+@require_POST
+def review_move(request: SignedInRequest, pk: int) -> HttpResponse:
+    review = get_object_or_404(visible_reviews(request.user), pk=pk)
+    return _changed(request, review, MoveForm(request.POST), review_meeting.move_meeting)
+
+
+@require_POST
+def review_cancel(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Call the meeting off."""
+    review = get_object_or_404(visible_reviews(request.user), pk=pk)
+    return _changed(request, review, CancelForm(request.POST), review_meeting.cancel_meeting)
+
+
+@require_POST
+def review_meeting_plan(request: SignedInRequest, pk: int) -> HttpResponse:
+    """People and agenda."""
+    review = get_object_or_404(visible_reviews(request.user), pk=pk)
+    form = MeetingForm(request.POST, people=readers())
+    return _changed(request, review, form, review_meeting.plan_meeting)
+
+
 @require_safe
 def review_invitation(request: SignedInRequest, pk: int) -> HttpResponse:
     """The meeting as a calendar file."""
     review = get_object_or_404(visible_reviews(request.user), pk=pk)
     return HttpResponse(
-        review_work.calendar(review),
+        review_meeting.calendar(review),
         content_type="text/calendar; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="capacity-review-{review}.ics"'},
     )

@@ -15,7 +15,7 @@ from core.audit import trail
 from core.files import download
 from core.http import SignedInRequest
 from core.whole import whole
-from planning.forms.review_work import ActionForm, MoveForm
+from planning.forms.review_work import ActionForm, CancelForm, MeetingForm, MoveForm
 from planning.forms.reviews import CloseForm, FreezeForm
 from planning.models.reviews import ReviewReport, ReviewSnapshot
 from planning.review_changes import changes
@@ -25,6 +25,8 @@ from planning.review_use import pool_choices
 from planning.selectors.review_work import recommendations
 from planning.selectors.reviews import visible_reviews
 from planning.services import reviews
+from planning.services.review_meeting import agenda_of, participants
+from planning.services.reviews import readers
 from planning.views.follow_ups import shown_decisions
 
 
@@ -62,10 +64,22 @@ def review_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "move_form": MoveForm(
                 initial={"meeting_on": review.meeting_on, "version": review.version}
             ),
+            "cancel_form": CancelForm(initial={"version": review.version}),
+            "meeting_form": MeetingForm(
+                people=readers(),
+                initial={
+                    "agenda": review.agenda,
+                    "people": [user.pk for user in review.participants.all()],
+                    "version": review.version,
+                },
+            ),
+            "agenda": agenda_of(review),
+            "people": participants(review),
             "trail": trail(review)[:30],
             "may_freeze": can_freeze_review(request.user)
             and review.status not in {review.Status.IN_SESSION, review.Status.CLOSED},
             "may_open": can_hold_review(request.user)
+            and review.cancelled_at is None
             and review.status == review.Status.REPORT_READY,
             "may_close": review.status == review.Status.IN_SESSION
             and review.chair_id == request.user.pk,

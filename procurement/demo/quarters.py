@@ -9,7 +9,7 @@ from catalog.services.rates import add_rate
 from core.quarters import Quarter
 from planning.management.commands.load_demo import load_organisation
 from planning.models import CapacityReview
-from planning.services import review_work, reviews
+from planning.services import review_meeting, review_work, reviews
 from procurement.demo.stage import ZONE, Stage, Story
 from procurement.services.reviews import freeze_due_reviews
 
@@ -31,7 +31,7 @@ def begin(s: Stage) -> Story:
     yield s.office(BEGUN, 9)
     load_organisation(quarters_of(s))
     reviews.ensure_reviews()
-    review_work.invite_missing()
+    review_meeting.invite_missing()
 
 
 def rates(s: Stage) -> Story:
@@ -54,7 +54,7 @@ def reviewed(s: Stage) -> Story:
             _plans(s, period.shift(-1))
         yield datetime.combine(period.start, time(0, 20), ZONE)
         reviews.ensure_reviews()
-        review_work.invite_missing()
+        review_meeting.invite_missing()
         freeze_due_reviews()
 
 

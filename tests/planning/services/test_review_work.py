@@ -13,7 +13,7 @@ from core.outbox import send_due
 from planning.actuals import QuarterActuals
 from planning.models import CapacityReview, ReviewAction, TeamPlan
 from planning.review_pack import build_pack
-from planning.services import review_work, reviews
+from planning.services import review_meeting, review_work, reviews
 from planning.tasks import ask_for_plans, ensure_reviews
 from tests.planning import builders
 from tests.planning.telemetry import feed, samples, source
@@ -172,21 +172,21 @@ def test_everyone_gets_one_invitation_and_one_for_a_moved_day(review, w):
     for _ in range(3):
         ensure_reviews()
     assert Notice.objects.filter(event="review.invited", recipient=w.cto).count() == 1
-    first = review_work.calendar(review)
-    moved = review_work.move_meeting(
+    first = review_meeting.calendar(review)
+    moved = review_meeting.move_meeting(
         review_id=review.pk, meeting_on=today() + timedelta(days=50), by=w.cto
     )
     ensure_reviews()
     assert Notice.objects.filter(event="review.invited", recipient=w.cto).count() == 2
-    second = review_work.calendar(moved)
+    second = review_meeting.calendar(moved)
     uid = [line for line in first.splitlines() if line.startswith("UID")]
     assert uid == [line for line in second.splitlines() if line.startswith("UID")]
     assert "SEQUENCE:0" in first
     assert "SEQUENCE:1" in second
     assert all(len(line.encode()) <= 75 for line in second.split("\r\n"))
-    assert "METHOD:CANCEL" in review_work.calendar(moved, cancelled=True)
+    assert "METHOD:CANCEL" in review_meeting.calendar(moved, cancelled=True)
     with pytest.raises(NotPermitted):
-        review_work.move_meeting(review_id=review.pk, meeting_on=today(), by=w.finance)
+        review_meeting.move_meeting(review_id=review.pk, meeting_on=today(), by=w.finance)
     send_due()
     files = [
         name for m in mail.outbox if m.to == [w.cto.email] for name, _body, _type in m.attachments
@@ -240,3 +240,123 @@ def test_pages_and_api_do_the_same(review, w, client):
     )
     assert client.get(reverse("review-invitation", args=[review.pk])).status_code == 404
     assert client.get(reverse("api-review-actions", args=[review.pk])).status_code == 404
+
+
+def notices(event, who):
+    return Notice.objects.filter(event=event, recipient=who)
+
+
+def sequence_of(notice):
+    with notice.attachment.file.open("rb") as content:
+        text = content.read().decode()
+    lines = text.replace("\r\n ", "").splitlines()
+    return {line.partition(":")[0]: line.partition(":")[2] for line in lines}
+
+
+def test_a_cancelled_meeting_is_mailed_once_and_may_be_called_again(review, w):
+    ensure_reviews()
+    with pytest.raises(InputError):
+        review_meeting.cancel_meeting(review_id=review.pk, reason=" ", by=w.cto)
+    for by in (w.requester, w.lead, w.finance, w.auditor):
+        with pytest.raises(NotPermitted):
+            review_meeting.cancel_meeting(review_id=review.pk, reason="Nobody is there", by=by)
+    off = review_meeting.cancel_meeting(review_id=review.pk, reason="Nobody is there", by=w.cto)
+    with pytest.raises(InvalidTransition):
+        review_meeting.cancel_meeting(review_id=review.pk, reason="again", by=w.cto)
+    for _ in range(3):
+        ensure_reviews()
+        ask_for_plans()
+    told = notices("review.meeting_cancelled", w.cto).get()
+    sent = sequence_of(told)
+    invited = sequence_of(notices("review.invited", w.cto).get())
+    assert (sent["METHOD"], sent["STATUS"], sent["SEQUENCE"]) == ("CANCEL", "CANCELLED", "1")
+    assert (invited["METHOD"], invited["SEQUENCE"], invited["UID"]) == ("REQUEST", "0", sent["UID"])
+    assert f"mailto:{w.cto.email}" in review_meeting.calendar(off).replace("\r\n ", "")
+    send_due()
+    send_due()
+    files = [
+        (name, kind)
+        for m in mail.outbox
+        if m.to == [w.cto.email]
+        for name, _body, kind in m.attachments
+    ]
+    assert [kind for name, kind in files if "cancelled" in name] == ["text/calendar; method=CANCEL"]
+    at(review, "report_ready")
+    with pytest.raises(InvalidTransition):
+        reviews.open_session(review_id=review.pk, by=w.cto)
+    again = review_meeting.move_meeting(
+        review_id=review.pk, meeting_on=today() + timedelta(days=5), by=w.cto
+    )
+    assert again.cancelled_at is None
+    assert sequence_of(notices("review.invited", w.cto).latest("pk"))["SEQUENCE"] == "2"
+    assert reviews.open_session(review_id=review.pk, by=w.cto).status == "in_session"
+
+
+def test_who_leaves_the_meeting_gets_it_taken_out_and_the_others_the_change(review, w):
+    ensure_reviews()
+    with pytest.raises(InputError):
+        review_meeting.plan_meeting(review_id=review.pk, agenda="", people=[w.requester], by=w.cto)
+    with pytest.raises(NotPermitted):
+        review_meeting.plan_meeting(review_id=review.pk, agenda="", people=[], by=w.finance)
+    planned = review_meeting.plan_meeting(
+        review_id=review.pk, agenda="Only the pool of search", people=[w.cto, w.finance], by=w.cto
+    )
+    left = sequence_of(notices("review.uninvited", w.auditor).get())
+    assert (left["METHOD"], left["SEQUENCE"]) == ("CANCEL", "1")
+    assert not notices("review.uninvited", w.finance).exists()
+    kept = sequence_of(notices("review.invited", w.finance).latest("pk"))
+    assert (kept["METHOD"], kept["SEQUENCE"]) == ("REQUEST", "1")
+    assert kept["DESCRIPTION"] == "Only the pool of search"
+    same = review_meeting.plan_meeting(
+        review_id=review.pk, agenda=planned.agenda, people=[w.cto, w.finance], by=w.cto
+    )
+    assert same.invitation == planned.invitation
+    review_meeting.cancel_meeting(review_id=review.pk, reason="Put off", by=w.cto)
+    assert notices("review.meeting_cancelled", w.finance).count() == 1
+    assert not notices("review.meeting_cancelled", w.auditor).exists()
+
+
+def test_people_are_reminded_once_of_each_day(review, w):
+    CapacityReview.objects.update(meeting_on=today() + timedelta(days=30))
+    ask_for_plans()
+    assert not notices("review.reminded", w.cto).exists()
+    CapacityReview.objects.update(meeting_on=today() + timedelta(days=2))
+    for _ in range(3):
+        ask_for_plans()
+    assert notices("review.reminded", w.cto).count() == 1
+    assert notices("team_plan.reminded", w.requester).count() == 1
+    review_meeting.move_meeting(
+        review_id=review.pk, meeting_on=today() + timedelta(days=1), by=w.cto
+    )
+    ask_for_plans()
+    assert notices("review.reminded", w.cto).count() == 2
+
+
+def test_the_meeting_by_page_and_api(review, w, client):
+    client.force_login(w.cto)
+    page = client.get(review.get_absolute_url()).content.decode()
+    assert reverse("review-cancel", args=[review.pk]) in page
+    body = {"agenda": "Short", "people": [w.cto.pk], "version": review.version}
+    assert client.post(reverse("review-meeting", args=[review.pk]), body).status_code == 302
+    assert client.post(reverse("review-meeting", args=[review.pk]), body).status_code == 409
+    address = reverse("api-review-meeting", args=[review.pk])
+    answer = client.patch(
+        address, {"participants": [w.finance.email]}, content_type="application/json"
+    )
+    assert (answer.status_code, answer.json()["agenda"]) == (200, "Short")
+    detail = client.get(reverse("api-review", args=[review.pk])).json()
+    assert detail["participants"] == [w.finance.email]
+    review.refresh_from_db()
+    empty = {"reason": "", "version": review.version}
+    assert client.post(reverse("review-cancel", args=[review.pk]), empty).status_code == 422
+    client.force_login(w.finance)
+    cancel = reverse("api-review-cancel", args=[review.pk])
+    assert client.post(cancel, {"reason": "x"}, content_type="application/json").status_code == 403
+    client.force_login(w.outsider)
+    assert client.post(cancel, {"reason": "x"}, content_type="application/json").status_code == 404
+    client.force_login(w.cto)
+    off = client.post(cancel, {"reason": "Put off"}, content_type="application/json")
+    assert off.json()["cancel_reason"] == "Put off"
+    page = client.get(review.get_absolute_url()).content.decode()
+    assert "Put off" in page
+    assert reverse("review-cancel", args=[review.pk]) not in page
