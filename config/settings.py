@@ -83,6 +83,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "template_partials",
     "django_structlog",
+    "django_celery_beat",
     "csp",
 ]
 
@@ -196,7 +197,10 @@ CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = (
     1_500_000  # KiB: a child that grew past this is replaced after its task
 )
-CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "celerybeat-schedule")
+# The schedule lives in the database: what config/celery.py lists is put there when beat starts, what people schedule
+# stays.
+CELERY_BEAT_SCHEDULER = "config.schedule:ProductScheduler"
+CELERY_RESULT_EXPIRES = None  # no results, so nothing to clean up
 CELERY_TIMEZONE = "UTC"
 
 # --- People ---------------------------------------------------------------------------------------------------------

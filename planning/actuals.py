@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -44,6 +44,7 @@ class CardResult:
     verdict: str  # of its latest burn-in; empty: none yet
     covered_hours: float | None  # of the burn-in; None: no evidence
     reason: str = ""
+    team: str = ""  # for whose request it was bought
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,14 @@ class QuarterActuals:
     open_rfqs: int = 0
     open_rmas: int = 0
     holes: tuple[Message, ...] = ()
+
+    def of_team(self, name: str) -> QuarterActuals:
+        """Orders and cards of one team; vendors, RFQs and returns stay those of all."""
+        return replace(
+            self,
+            orders=tuple(row for row in self.orders if row.team == name),
+            cards=tuple(row for row in self.cards if row.team == name),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """JSON values only: amounts as strings, dates as ISO 8601."""

@@ -115,6 +115,8 @@ def name_own_actions() -> None:
             "review.report_ready": _("Review pack ready"),
             "review.report_made": _("Review pack made"),
             "review.closed": _("Review closed"),
+            "review_schedule.added": _("Review schedule added"),
+            "review_schedule.changed": _("Review schedule changed"),
             "review_rules.changed": _("Rules of reviews changed"),
             "outcome.recorded": _("Outcome recorded"),
             "outcome.left_out": _("Outcome left out"),

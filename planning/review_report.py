@@ -61,7 +61,7 @@ def attachments_of(data: Mapping[str, Any], title: str) -> list[Attachment]:
 def report_name(report: ReviewReport) -> str:
     """`capacity-review-2027Q1-v1-zh-hans.pdf`."""
     snapshot = report.snapshot
-    return f"capacity-review-{snapshot.review}-v{snapshot.number}-{report.language}.pdf"
+    return f"capacity-review-{snapshot.review.code}-v{snapshot.number}-{report.language}.pdf"
 
 
 def _csv(rows: list[dict[str, Any]]) -> bytes:

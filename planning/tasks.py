@@ -84,6 +84,16 @@ def look_back() -> int:
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
+def make_scheduled_review(schedule_id: int) -> None:
+    """The review of one schedule, when its quarter begins. Harmless to repeat."""
+    try:
+        reviews.make_scheduled_review(schedule_id=schedule_id)
+        review_meeting.invite_missing()
+    except NotSetUp:
+        return
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=5, acks_late=True)
 def ask_for_plans() -> None:
     """Ask teams for their plans when a review's meeting is near, and remind of it. Each person once a review."""
     try:

@@ -130,7 +130,7 @@ def _plans(user: User) -> Iterable[Waiting]:
     told = set(TeamPlan.objects.filter(review__in=reviews).values_list("review_id", "team_id"))
     for review in reviews.values():
         for team in teams.values():
-            if (review.pk, team.pk) not in told:
+            if review.team_id in (None, team.pk) and (review.pk, team.pk) not in told:
                 yield Waiting(
                     title=f"{team} · {review}", url=reverse("team-plan", args=[review.pk, team.slug]),
                     label=_("Plan of the next three months asked for"), since=review.created_at,

@@ -41,11 +41,13 @@ class SnapshotSerializer(serializers.ModelSerializer[ReviewSnapshot]):
 
 class ReviewSerializer(serializers.ModelSerializer[CapacityReview]):
     quarter = serializers.CharField(source="__str__", read_only=True)
+    team = serializers.SlugField(source="team.slug", default=None, read_only=True)
 
     class Meta:
         model = CapacityReview
         fields = [
-            "id", "quarter", "meeting_on", "agenda", "cancelled_at", "cancel_reason", "status", "version", "minutes",
+            "id", "quarter", "team", "meeting_on", "agenda", "cancelled_at", "cancel_reason", "status", "version",
+            "minutes",
         ]  # fmt: skip
 
 

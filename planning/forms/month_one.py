@@ -3,7 +3,9 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from core.models import Team
 from planning.models.month_one import ReviewRules
+from planning.models.review_schedules import ReviewSchedule
 from planning.services.month_one import RULE_FIELDS
 
 
@@ -22,3 +24,18 @@ class RulesForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = ReviewRules
         fields = list(RULE_FIELDS)
+
+
+class ScheduleForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One unit's calendar of reviews."""
+
+    class Meta:
+        model = ReviewSchedule
+        fields = ["start_month", "meeting_after_days", "at_hour", "active"]
+
+
+class NewScheduleForm(ScheduleForm):
+    """A team that is to hold reviews of its own."""
+
+    team = forms.ModelChoiceField(Team.objects.filter(active=True), label=_("Team"))
+    field_order = ["team"]

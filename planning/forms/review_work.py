@@ -91,8 +91,8 @@ class MeetingForm(forms.Form):
     )  # fmt: skip
     version = forms.IntegerField(widget=forms.HiddenInput)
 
-    def __init__(self, data: Any = None, *, people: Sequence[User], initial: Any = None) -> None:
-        super().__init__(data, initial=initial)
+    def __init__(self, data: Any = None, *, people: Sequence[User], **options: Any) -> None:
+        super().__init__(data, **options)
         chosen = User.objects.filter(pk__in=[user.pk for user in people])
         self.fields["people"].queryset = chosen  # type: ignore[attr-defined]
 

@@ -18,6 +18,7 @@ from planning.models.month_one import MonthOneReview, ReviewRules
 from planning.models.plans import PlanChoice
 from planning.models.probabilities import StagePrior
 from planning.models.requests import CapacityRequest, RequestRevision
+from planning.models.review_schedules import ReviewSchedule
 from planning.models.review_work import ReviewAction, TeamPlan
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
 from planning.models.sites import Site
@@ -79,6 +80,7 @@ __all__ = [
     "ReviewAction",
     "ReviewReport",
     "ReviewRules",
+    "ReviewSchedule",
     "ReviewSnapshot",
     "RevisionUse",
     "SavedFilter",

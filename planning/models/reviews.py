@@ -9,16 +9,29 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from core.models import LANGUAGE_CHOICES, AppendOnlyError, AppendOnlyQuerySet, Job, StoredFile, User
+from core.models import (
+    LANGUAGE_CHOICES,
+    AppendOnlyError,
+    AppendOnlyQuerySet,
+    Job,
+    StoredFile,
+    Team,
+    User,
+)
 from core.quarters import Quarter
 
 
 class CapacityReviewQuerySet(models.QuerySet["CapacityReview"]):
+    def of_unit(self, team_id: int | None) -> CapacityReviewQuerySet:
+        """Of a team, or of the whole organisation."""
+        return self.filter(team=team_id) if team_id else self.filter(team=None)
+
     def asking_for_plans(self, until: date) -> CapacityReviewQuerySet:
         """Those that meet by `until` and have not begun."""
         begun = [CapacityReview.Status.IN_SESSION, CapacityReview.Status.CLOSED]
@@ -44,6 +57,10 @@ class CapacityReview(models.Model):
         Status.CLOSED: set(),
     }
 
+    team = models.ForeignKey(
+        Team, on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        verbose_name=_("team"),
+    )  # fmt: skip  # None: the whole organisation
     fiscal_year = models.PositiveIntegerField(_("fiscal year"))
     quarter = models.PositiveSmallIntegerField(_("quarter"))
     start_month = models.PositiveSmallIntegerField()  # of the fiscal year, as it was when scheduled
@@ -81,16 +98,23 @@ class CapacityReview(models.Model):
         ordering = ["-fiscal_year", "-quarter"]
         constraints = [
             models.UniqueConstraint(
-                fields=["fiscal_year", "quarter"], name="one_review_per_quarter"
+                "fiscal_year", "quarter", Coalesce("team", 0), name="one_review_per_quarter"
             ),
             models.CheckConstraint(condition=Q(quarter__range=(1, 4)), name="review_quarter"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.fiscal_year}Q{self.quarter}"
+        quarter = f"{self.fiscal_year}Q{self.quarter}"
+        return quarter if self.team is None else f"{quarter} · {self.team}"
 
     def get_absolute_url(self) -> str:
         return reverse("review-detail", args=[self.pk])
+
+    @property
+    def code(self) -> str:
+        """For names of files and calendar entries: `2027Q1`, `2027Q1-search`."""
+        quarter = f"{self.fiscal_year}Q{self.quarter}"
+        return quarter if self.team is None else f"{quarter}-{self.team.slug}"
 
     @property
     def period(self) -> Quarter:

@@ -2,7 +2,15 @@
 
 from django.urls import path
 
-from planning.views import calibration, follow_ups, month_one, review_work, telemetry, trouble
+from planning.views import (
+    calibration,
+    follow_ups,
+    month_one,
+    review_schedules,
+    review_work,
+    telemetry,
+    trouble,
+)
 
 pages = [
     path("reviews/<int:pk>/actions/", review_work.action_add, name="review-action-add"),
@@ -28,6 +36,8 @@ pages = [
     path("month-one/", month_one.month_one_list, name="month-one-list"),
     path("month-one/<int:pk>/", month_one.month_one_detail, name="month-one"),
     path("month-one/<int:pk>/close/", month_one.month_one_close, name="month-one-close"),
+    path("reviews/schedules/", review_schedules.schedule_list, name="review-schedules"),
+    path("reviews/schedules/<int:pk>/", review_schedules.schedule_edit, name="review-schedule"),
     path("reviews/rules/", month_one.review_rules, name="review-rules"),
     path("calibration/", calibration.calibration_page, name="calibration"),
     path("calibration/outcomes/", calibration.outcome_record, name="outcome-record"),

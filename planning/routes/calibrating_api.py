@@ -2,7 +2,15 @@
 
 from django.urls import path
 
-from planning.api import calibration, follow_ups, month_one, review_work, telemetry, trouble
+from planning.api import (
+    calibration,
+    follow_ups,
+    month_one,
+    review_schedules,
+    review_work,
+    telemetry,
+    trouble,
+)
 
 SOURCE = "telemetry/sources/<int:pk>/"
 
@@ -39,6 +47,12 @@ api = [
     path("month-one/<int:pk>/", month_one.MonthOneDetail.as_view(), name="api-month-one"),
     path(
         "month-one/<int:pk>/close/", month_one.MonthOneClose.as_view(), name="api-month-one-close"
+    ),
+    path("review-schedules/", review_schedules.ScheduleList.as_view(), name="api-review-schedules"),
+    path(
+        "review-schedules/<int:pk>/",
+        review_schedules.ScheduleDetail.as_view(),
+        name="api-review-schedule",
     ),
     path("review-rules/", month_one.RulesView.as_view(), name="api-review-rules"),
     path("calibration/outcomes/", calibration.OutcomeList.as_view(), name="api-outcomes"),

@@ -9,13 +9,13 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from django.db.models import Sum
+from django.db.models import Q, Sum
 
 from catalog.models import OfferPrice
 from catalog.selectors import accelerators_by_slug, price_span
 from core.exchange import MissingRate, convert
 from core.messages import Message, msg
-from core.models import Organisation
+from core.models import Organisation, Team
 from core.money import Money
 from core.quarters import Quarter
 from planning.actuals import QuarterActuals
@@ -40,11 +40,17 @@ def use_figures(
     statistic: str,
     queue_limit: float,
     low_use: float,
+    team: Team | None = None,
 ) -> dict[str, Any]:
     """Keys `use`, `queues`, `supply`, `forecast`, `recommendations`, `calibration` of a snapshot."""
-    used = fleet(first=period.start, last=period.end, organisation=organisation)
+    used = fleet(
+        first=period.start,
+        last=period.end,
+        organisation=organisation,
+        teams=None if team is None else [team.pk],
+    )
     holes.extend(used.holes)
-    series = _busy(period.end, day)
+    series = _busy(period.end, day, team)
     ahead = 91
     told = {key: forecast(np.array(days), ahead) for key, days in series.items()}
     prices = _prices(organisation, day)
@@ -110,12 +116,13 @@ def _pool_key(pool: Pool) -> _Key:
     return pool.team_slug, pool.accelerator, pool.ownership
 
 
-def _busy(end: date, day: date) -> dict[_Key, list[float]]:
+def _busy(end: date, day: date, team: Team | None = None) -> dict[_Key, list[float]]:
     """Busy cards by day up to the quarter's end or today, NaN for days without samples."""
     last = min(end, day)
     first = last - timedelta(days=HISTORY_DAYS)
+    own = Q() if team is None else Q(team=team)
     rows = (
-        PoolDay.objects.filter(day__gte=first, day__lt=last)
+        PoolDay.objects.filter(own, day__gte=first, day__lt=last)
         .order_by()
         .values_list("day", "team__slug", "accelerator_slug", "ownership")
         .annotate(used=Sum("utilization_sum"), told=Sum("utilization_hours"), cards=Sum("cards"))

@@ -51,14 +51,14 @@ def action_behind(**what: Any) -> ReviewAction | None:
     return ReviewAction.objects.filter(**what).select_related("review").first()
 
 
-def earlier_actions(period: Quarter) -> list[dict[str, Any]]:
+def earlier_actions(period: Quarter, team: Team | None = None) -> list[dict[str, Any]]:
     """Items of earlier reviews: all that are open, and what became of those of the review before."""
     before = period.previous()
     rows = [
         row
-        for row in ReviewAction.objects.select_related("review", "owner").exclude(
-            review__fiscal_year=period.year, review__quarter=period.q
-        )
+        for row in ReviewAction.objects.select_related("review__team", "owner")
+        .exclude(review__fiscal_year=period.year, review__quarter=period.q)
+        .filter(review__team=team)
         if row.status == ReviewAction.Status.OPEN
         or (row.review.fiscal_year, row.review.quarter) == (before.year, before.q)
     ]
@@ -85,14 +85,17 @@ def busy_cards(team: Team, period: Quarter, organisation: Organisation) -> float
     return None if use.utilization is None else use.utilization * use.cards
 
 
-def plans(period: Quarter, organisation: Organisation) -> list[dict[str, Any]]:
+def plans(
+    period: Quarter, organisation: Organisation, team: Team | None = None
+) -> list[dict[str, Any]]:
     """Each team's plan for the coming months, and its last one beside what happened."""
-    review = CapacityReview.objects.filter(fiscal_year=period.year, quarter=period.q).first()
+    reviews = CapacityReview.objects.of_unit(team.pk if team else None)
+    review = reviews.filter(fiscal_year=period.year, quarter=period.q).first()
     before = period.previous()
     last = {
         plan.team_id: plan
         for plan in TeamPlan.objects.filter(
-            review__fiscal_year=before.year, review__quarter=before.q
+            review__fiscal_year=before.year, review__quarter=before.q, review__team=team
         ).select_related("team")
     }
     now = {
@@ -102,12 +105,12 @@ def plans(period: Quarter, organisation: Organisation) -> list[dict[str, Any]]:
     found = []
     for team_id in sorted({*last, *now}):
         plan, old = now.get(team_id), last.get(team_id)
-        team = (plan or last[team_id]).team
+        whose = (plan or last[team_id]).team
         found.append(
             {
-                "team": team.name, "cards": plan.cards if plan else None, "text": plan.text if plan else "",
+                "team": whose.name, "cards": plan.cards if plan else None, "text": plan.text if plan else "",
                 "last": old.cards if old else None,
-                "measured": busy_cards(team, period, organisation) if old else None,
+                "measured": busy_cards(whose, period, organisation) if old else None,
             }
         )  # fmt: skip
     return found

@@ -7,11 +7,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from core.exchange import MissingRate, convert
 from core.messages import Message, msg
-from core.models import Organisation, User
+from core.models import Organisation, Team, User
 from core.money import Money, total
 from core.quarters import Quarter
 from planning.actuals import QuarterActuals
@@ -31,18 +31,37 @@ SCHEMA = "headroom/review-1"
 
 def visible_reviews(user: User) -> QuerySet[CapacityReview]:
     """All reviews for central roles, none for others."""
-    return CapacityReview.objects.all() if can_see_reviews(user) else CapacityReview.objects.none()
+    return (
+        CapacityReview.objects.select_related("team")
+        if can_see_reviews(user)
+        else CapacityReview.objects.none()
+    )
 
 
 def review_figures(
-    *, period: Quarter, organisation: Organisation, actuals: QuarterActuals, as_of: datetime
+    *,
+    period: Quarter,
+    organisation: Organisation,
+    actuals: QuarterActuals,
+    as_of: datetime,
+    team: Team | None = None,
 ) -> dict[str, Any]:
-    """Everything a review shows, as JSON values. What is not known is a named hole, never a zero."""
+    """Everything a review shows, as JSON values. What is not known is a named hole, never a zero.
+
+    `team`: its requests, budgets, orders, cards, use and decisions only; None: the whole organisation.
+    """
     currency = organisation.currency
     day = as_of.astimezone(organisation.zone).date()
     holes: list[Message] = list(actuals.holes)
-    requests = _requests(period, organisation, as_of)
-    budgets = _budgets(period, currency, day, holes)
+    if team is not None:
+        actuals = actuals.of_team(team.name)
+        holes.append(
+            msg(
+                "Scores of vendors, open RFQs, returns and calibration are those of the whole organisation."
+            )
+        )
+    requests = _requests(period, organisation, as_of, team)
+    budgets = _budgets(period, currency, day, holes, team)
     orders, ordered_total = _orders(actuals, currency, day, holes)
     if not budgets:
         holes.append(msg("No budget was set for %(quarter)s.", quarter=str(period)))
@@ -50,7 +69,7 @@ def review_figures(
     use = use_figures(
         period=period, organisation=organisation, actuals=actuals, day=day, holes=holes,
         statistic=rules.queue_statistic, queue_limit=rules.queue_hours * 3600,
-        low_use=rules.oversized_percent / 100,
+        low_use=rules.oversized_percent / 100, team=team,
     )  # fmt: skip
     cards = Counter(card.state for card in actuals.cards)
     verdicts = Counter(card.verdict or "none" for card in actuals.cards)
@@ -74,13 +93,16 @@ def review_figures(
         "open_rfqs": actuals.open_rfqs,
         "open_rmas": actuals.open_rmas,
         **use,
-        "earlier_actions": earlier_actions(period),
-        "plans": plans(period, organisation),
+        "team": team.name if team else "",
+        "earlier_actions": earlier_actions(period, team),
+        "plans": plans(period, organisation, team),
         "holes": [hole.to_json() for hole in holes],
     }
 
 
-def _requests(period: Quarter, organisation: Organisation, as_of: datetime) -> list[dict[str, Any]]:
+def _requests(
+    period: Quarter, organisation: Organisation, as_of: datetime, team: Team | None
+) -> list[dict[str, Any]]:
     """Requests that lived in the quarter: filed before its end, and open in it or ended within it."""
     start, end = period.span(organisation.zone)
     rows = (
@@ -89,6 +111,8 @@ def _requests(period: Quarter, organisation: Organisation, as_of: datetime) -> l
         .with_current()
         .order_by("number")
     )
+    if team is not None:
+        rows = rows.filter(team=team)
     found = []
     for request in rows:
         revision = request.current
@@ -133,10 +157,11 @@ def _demand(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _budgets(
-    period: Quarter, currency: str, day: Any, holes: list[Message]
+    period: Quarter, currency: str, day: Any, holes: list[Message], team: Team | None
 ) -> list[dict[str, Any]]:
+    own = Q() if team is None else Q(team=team)
     rows = list(
-        Budget.objects.filter(fiscal_year=period.year, quarter=period.q)
+        Budget.objects.filter(own, fiscal_year=period.year, quarter=period.q)
         .select_related("team")
         .order_by("team__name", "kind")
     )

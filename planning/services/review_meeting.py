@@ -220,7 +220,7 @@ def _stored(review: CapacityReview, *, cancelled: bool = False) -> StoredFile:
     state = "-cancelled" if cancelled else ""
     return store_bytes(
         calendar(review, cancelled=cancelled).encode(),
-        name=f"capacity-review-{review}-{review.invitation}{state}.ics",
+        name=f"capacity-review-{review.code}-{review.invitation}{state}.ics",
         content_type=f"text/calendar; method={'CANCEL' if cancelled else 'REQUEST'}",
     )
 
@@ -246,7 +246,7 @@ def calendar(review: CapacityReview, *, cancelled: bool | None = None) -> str:
     lines = [
         "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Headroom//Capacity review//EN",
         f"METHOD:{'CANCEL' if cancelled else 'REQUEST'}", "BEGIN:VEVENT",
-        f"UID:review-{review.fiscal_year}Q{review.quarter}@{settings.SITE_URL.split('//')[-1].split('/')[0]}",
+        f"UID:review-{review.code}@{settings.SITE_URL.split('//')[-1].split('/')[0]}",
         f"SEQUENCE:{review.invitation}",
         f"DTSTAMP:{review.created_at.astimezone(UTC):%Y%m%dT%H%M%SZ}",
         f"DTSTART;VALUE=DATE:{day:%Y%m%d}", f"DTEND;VALUE=DATE:{day + timedelta(days=1):%Y%m%d}",

@@ -134,6 +134,10 @@ def tell_plan(
     """A team's plan for the three months after the quarter; told again, it replaces the one before."""
     review = lock(CapacityReview.objects.all(), review_id)
     require(may_plan(by, team))
+    if review.team_id not in (None, team.pk):
+        raise InputError(
+            "team", msg("%(review)s is not a review of %(team)s", review=str(review), team=str(team)), value=team.slug
+        )  # fmt: skip
     if review.status in (Status.IN_SESSION, Status.CLOSED):
         raise InvalidTransition(msg("The meeting has begun: plans are no longer taken"))
     if not 0 <= cards < 1e6:
@@ -159,7 +163,8 @@ def ask_for_plans() -> None:
 def _ask(event: str, days: int) -> None:
     for review in CapacityReview.objects.asking_for_plans(today() + timedelta(days=days)):
         told = review.plans.values("team")
-        for team in Team.objects.filter(active=True).exclude(pk__in=told):
+        teams = Team.objects.filter(active=True).exclude(pk__in=told)
+        for team in teams if review.team_id is None else teams.filter(pk=review.team_id):
             people = User.objects.filter(
                 memberships__team=team,
                 memberships__role__in=[r.value for r in review_policies.PLANNERS],

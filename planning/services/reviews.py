@@ -13,8 +13,8 @@ from core.audit import record
 from core.errors import InputError, InvalidTransition
 from core.files import store_bytes
 from core.messages import msg
-from core.models import Membership, StoredFile, User
-from core.organisation import organisation, quarter_at
+from core.models import Membership, Organisation, StoredFile, User
+from core.organisation import organisation
 from core.outbox import notify
 from core.policies import require
 from core.quarters import Quarter
@@ -22,9 +22,11 @@ from core.stale import check_version
 from core.transitions import advance, lock
 from planning import review_policies
 from planning.actuals import QuarterActuals
+from planning.models.review_schedules import ReviewSchedule
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
 from planning.selectors.reviews import review_figures
 from planning.services.month_one import rules
+from planning.services.review_schedules import active_schedules, start_month_of
 
 LANGUAGES = ("en", "zh-hans")
 TEMPLATE_VERSION = 1
@@ -32,25 +34,37 @@ Status = CapacityReview.Status
 
 
 def ensure_reviews() -> list[CapacityReview]:
-    """Schedule the review of the running fiscal quarter, once. Returns those made now.
+    """Schedule the review of the running fiscal quarter of each unit that holds reviews, once. Returns those made now.
 
     Safe to run by two schedulers at the same instant: the unique constraint decides, not luck.
     """
     org = organisation()
-    made = _schedule(quarter_at(org=org))
-    return [made] if made else []
+    made = [_schedule(row, org) for row in active_schedules()]
+    return [review for review in made if review is not None]
 
 
-def _schedule(period: Quarter) -> CapacityReview | None:
-    if CapacityReview.objects.filter(fiscal_year=period.year, quarter=period.q).exists():
+def make_scheduled_review(*, schedule_id: int) -> CapacityReview | None:
+    """The running quarter's review of one schedule, once. None: it is there, or no reviews are held."""
+    row = next((row for row in active_schedules() if row.pk == schedule_id), None)
+    return None if row is None else _schedule(row, organisation())
+
+
+def _schedule(unit: ReviewSchedule, org: Organisation) -> CapacityReview | None:
+    period = Quarter.at(timezone.now(), org.zone, start_month_of(unit, org))
+    there = CapacityReview.objects.of_unit(unit.team_id)
+    if there.filter(fiscal_year=period.year, quarter=period.q).exists():
         return None
+    after = rules().meeting_after_days
+    if unit.meeting_after_days is not None:
+        after = unit.meeting_after_days
     try:
         with transaction.atomic():
             review = CapacityReview.objects.create(
+                team=unit.team,
                 fiscal_year=period.year,
                 quarter=period.q,
                 start_month=period.start_month,
-                meeting_on=_working_day(period.end + timedelta(days=rules().meeting_after_days)),
+                meeting_on=_working_day(period.end + timedelta(days=after)),
             )
             record("review.scheduled", on=review, by=None, to_state=review.status)
             notify(
@@ -59,7 +73,7 @@ def _schedule(period: Quarter) -> CapacityReview | None:
                 on=review,
                 message=msg(
                     "The capacity review of %(quarter)s is on %(day)s.",
-                    quarter=str(period),
+                    quarter=str(review),
                     day=review.meeting_on.isoformat(),
                 ),
                 url=review.get_absolute_url(),
@@ -121,7 +135,11 @@ def freeze_review(
         )
     as_of = timezone.now()
     data = review_figures(
-        period=review.period, organisation=organisation(), actuals=actuals, as_of=as_of
+        period=review.period,
+        organisation=organisation(),
+        actuals=actuals,
+        as_of=as_of,
+        team=review.team,
     )
     snapshot = ReviewSnapshot.objects.create(
         review=review,

@@ -123,6 +123,8 @@ def action_request(request: SignedInRequest, pk: int) -> HttpResponse:
         raise Http404
     teams = teams.filter(pk__in=mine)
     known = {"need_by": action.due_on, **follow_ups.known_request(action)}
+    if len(mine) == 1:
+        known.setdefault("team", mine[0])
     return file_from(
         request, action, title=_("File a request"), submit=_("File the draft"),
         blank=FileRequestForm(teams=teams, initial=known),

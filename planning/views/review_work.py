@@ -89,7 +89,9 @@ def team_plan(request: SignedInRequest, pk: int, slug: str) -> HttpResponse:
     team = get_object_or_404(Team, slug=slug, active=True)
     if not review_work.may_plan(request.user, team):
         raise Http404
-    review = get_object_or_404(CapacityReview, pk=pk)
+    review = get_object_or_404(CapacityReview.objects.select_related("team"), pk=pk)
+    if review.team_id not in (None, team.pk):
+        raise Http404
     told = TeamPlan.objects.filter(review=review, team=team).first()
     start = {"cards": told.cards, "text": told.text, "version": told.version} if told else None
     form = PlanForm(request.POST or None, initial=start)
@@ -102,7 +104,10 @@ def team_plan(request: SignedInRequest, pk: int, slug: str) -> HttpResponse:
         return redirect("team-plan", review.pk, team.slug)
     before = review.period.previous()
     last = TeamPlan.objects.filter(
-        team=team, review__fiscal_year=before.year, review__quarter=before.q
+        team=team,
+        review__fiscal_year=before.year,
+        review__quarter=before.q,
+        review__team=review.team_id,
     ).first()
     happened = busy_cards(team, review.period, organisation())
     context = {
@@ -162,5 +167,7 @@ def review_invitation(request: SignedInRequest, pk: int) -> HttpResponse:
     return HttpResponse(
         review_meeting.calendar(review),
         content_type="text/calendar; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="capacity-review-{review}.ics"'},
+        headers={
+            "Content-Disposition": f'attachment; filename="capacity-review-{review.code}.ics"'
+        },
     )

@@ -62,10 +62,12 @@ def review_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "may_move": can_hold_review(request.user)
             and review.status not in {review.Status.IN_SESSION, review.Status.CLOSED},
             "move_form": MoveForm(
-                initial={"meeting_on": review.meeting_on, "version": review.version}
+                auto_id="move-%s",
+                initial={"meeting_on": review.meeting_on, "version": review.version},
             ),
-            "cancel_form": CancelForm(initial={"version": review.version}),
+            "cancel_form": CancelForm(auto_id="cancel-%s", initial={"version": review.version}),
             "meeting_form": MeetingForm(
+                auto_id="meeting-%s",
                 people=readers(),
                 initial={
                     "agenda": review.agenda,

@@ -65,7 +65,7 @@ PLANS = (
 
 
 def _plans(s: Stage, ending: Quarter) -> None:
-    review = CapacityReview.objects.get(fiscal_year=ending.year, quarter=ending.q)
+    review = CapacityReview.objects.get(team=None, fiscal_year=ending.year, quarter=ending.q)
     for slug, name, cards, text in PLANS:
         review_work.tell_plan(
             review_id=review.pk, team=s.team(slug), cards=cards, text=text, by=getattr(s, name)

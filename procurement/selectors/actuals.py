@@ -53,7 +53,7 @@ def quarter_actuals(*, period: Quarter, organisation: Organisation) -> QuarterAc
     cards = list(
         Asset.objects.filter(kind=AssetKind.ACCELERATOR, received_on__lt=period.end)
         .exclude(status=AssetStatus.VOIDED)
-        .select_related("receipt_line__order_line__order__vendor")
+        .select_related("receipt_line__order_line__order__vendor", "request__team")
         .prefetch_related(
             Prefetch("runs", BurnInRun.objects.order_by("-attempt"), to_attr="run_list"),
         )
@@ -115,6 +115,7 @@ def _card(card: Asset) -> CardResult:
         verdict=VERDICTS.get(BurnInStatus(run.status), "inconclusive") if run else "",
         covered_hours=run.covered_seconds / HOUR if run else None,
         reason=run.reason if run else "",
+        team=card.request.team.name if card.request else "",
     )
 
 

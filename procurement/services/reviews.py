@@ -13,7 +13,7 @@ def freeze_review(
     *, review_id: int, by: User | None, reason: str = "", seen_version: int | None = None
 ) -> ReviewSnapshot:
     """Read deliveries and acceptance, then freeze all figures. Raises what planning's freeze_review raises."""
-    review = CapacityReview.objects.get(pk=review_id)
+    review = CapacityReview.objects.select_related("team").get(pk=review_id)
     actuals = quarter_actuals(period=review.period, organisation=organisation())
     return reviews.freeze_review(
         review_id=review_id, actuals=actuals, by=by, reason=reason, seen_version=seen_version
