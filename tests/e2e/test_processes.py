@@ -44,6 +44,15 @@ class Api:
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{path}: {error.code} {error.read().decode()}") from error
 
+    def content(self, path: str) -> bytes:
+        """What is served at `path` as it is."""
+        request = urllib.request.Request(
+            f"{self.base}/api/v1/{path}", headers={"Authorization": f"Token {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            content: bytes = answer.read()
+        return content
+
     def file(self, kind: str, workload: dict[str, Any]) -> int:
         """A draft of the same need that the browser's walk files. Returns the request's id."""
         filed = self(
