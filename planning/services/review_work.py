@@ -156,11 +156,11 @@ def tell_plan(
 
 def ask_for_plans() -> None:
     """Ask the people of teams without a plan, once a review, when the meeting is near, and once more before it."""
-    _ask("team_plan.asked", rules().plans_before_days)
-    _ask("team_plan.reminded", rules().remind_before_days)
+    _tell("team_plan.asked", rules().plans_before_days)
+    _tell("team_plan.reminded", rules().remind_before_days)
 
 
-def _ask(event: str, days: int) -> None:
+def _tell(event: str, days: int) -> None:
     for review in CapacityReview.objects.asking_for_plans(today() + timedelta(days=days)):
         told = review.plans.values("team")
         teams = Team.objects.filter(active=True).exclude(pk__in=told)

@@ -1,6 +1,6 @@
 """Reviews by each unit's own fiscal calendar: planned in beat's schedule, made once, editable by who may."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -162,7 +162,8 @@ def test_a_team_s_review_freezes_its_own_figures_and_asks_its_own_people(w):
             OrderLine(order="PO-2", team=other.name, **common),
         )
     )
-    data = reviews.freeze_review(review_id=own.pk, actuals=actuals, by=None).data
+    with time_machine.travel(NOW + timedelta(hours=1), tick=False):
+        data = reviews.freeze_review(review_id=own.pk, actuals=actuals, by=None).data
     assert [row["reference"] for row in data["requests"]] == [mine.reference]
     assert [row["order"] for row in data["orders"]] == ["PO-1"]
     with pytest.raises(InputError):
