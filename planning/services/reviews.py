@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
@@ -50,7 +50,12 @@ def make_scheduled_review(*, schedule_id: int) -> CapacityReview | None:
 
 
 def _schedule(unit: ReviewSchedule, org: Organisation) -> CapacityReview | None:
-    period = Quarter.at(timezone.now(), org.zone, start_month_of(unit, org))
+    now = timezone.now()
+    period = Quarter.at(now, org.zone, start_month_of(unit, org))
+    if now < datetime.combine(period.start, time(unit.at_hour), tzinfo=org.zone):
+        return (
+            None  # beat's entry comes at that hour; this look, every minute, only makes up for it
+        )
     there = CapacityReview.objects.of_unit(unit.team_id)
     if there.filter(fiscal_year=period.year, quarter=period.q).exists():
         return None

@@ -75,6 +75,20 @@ def test_a_team_has_its_own_calendar_and_each_review_is_made_once(w):
     assert len(uids) == 2
 
 
+def test_a_review_is_not_made_before_its_hour(w):
+    row = add(w, start_month=1, at_hour=6)
+    zone = w.organisation.zone
+    with time_machine.travel(datetime(2027, 1, 1, 5, 59, tzinfo=zone), tick=False):
+        ensure_reviews()
+        make_scheduled_review(row.pk)
+        assert not CapacityReview.objects.filter(team=w.team).exists()
+        assert CapacityReview.objects.filter(team=None, fiscal_year=2027).count() == 1
+    with time_machine.travel(datetime(2027, 1, 1, 6, 0, tzinfo=zone), tick=False):
+        make_scheduled_review(row.pk)
+        ensure_reviews()
+        assert CapacityReview.objects.filter(team=w.team).count() == 1
+
+
 def test_a_clock_set_back_and_forth_makes_no_second_review(w):
     row = add(w)
     for instant in (
