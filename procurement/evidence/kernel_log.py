@@ -47,6 +47,9 @@ class _State:
     events: int = 0
     sxid_lines: int = 0
     sxid: set[tuple[str | None, str, int]] = field(default_factory=set)
+    unread: int = 0  # lines of the driver with an XID in an unknown form
+    weighed: set[tuple[str | None, str, int]] = field(default_factory=set)
+    unweighed: dict[tuple[str | None, str, int], tuple[int, str]] = field(default_factory=dict)
     by_host: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     codes: set[int] = field(default_factory=set)
     last_seen: dict[tuple[str | None, str, int], tuple[float | None, str]] = field(
@@ -108,6 +111,15 @@ def _kernel(report: Report, state: _State, each: KernelLine) -> None:
         _xid(report, state, each, normal_bus(found[1]), int(found[2]), found[3])
     elif _XID_CUT.search(text):
         state.cut = each.number
+    elif _XID_ANYWHERE.search(text) and "SXid (" not in text:
+        state.unread += 1
+        report.unproven(
+            "xid_not_read",
+            msg(
+                "A line of the driver tells an XID in a form that is not known (line %(line)s).",
+                line=each.number,
+            ),
+        )
     elif found := _GPU_AT.search(text):
         bus = normal_bus(found[1])
         state.last_bus[each.host] = bus
@@ -191,7 +203,9 @@ def _sxid(report: Report, state: _State, each: KernelLine, bus: str, code: int, 
     state.sxid_lines += 1
     weight = re.match(r"(Fatal|Non-?fatal)\b", text, re.IGNORECASE)
     if not weight:
+        state.unweighed.setdefault((each.host, bus, code), (each.number, text))
         return
+    state.weighed.add((each.host, bus, code))
     fatal = weight[1].lower() == "fatal"
     state.sxid.add((each.host, bus, each.number))
     report.finding(
@@ -261,6 +275,22 @@ def _finish(report: Report, state: _State) -> None:
                 value=INFORMATIVE,
                 where=line(int(where)),
             )
+    for (host, bus, code), (number, text) in state.unweighed.items():
+        if (host, bus, code) not in state.weighed:  # the line that says how grave it is was lost
+            report.finding(
+                f"nvswitch_sxid_{code}",
+                Severity.REVIEW,
+                msg(
+                    "NVSwitch %(device)s: SXid %(code)s, %(text)s",
+                    device=bus,
+                    code=code,
+                    text=text[:200],
+                ),
+                value=code,
+                where=line(number),
+                host=host,
+                device=bus,
+            )
     report.counts |= {
         "xid_lines": state.xid_lines,
         "xid_events_after_dedup": state.events,
@@ -269,6 +299,7 @@ def _finish(report: Report, state: _State) -> None:
         "distinct_xids": sorted(state.codes),
         "boots": state.boots,
         "xid_events": {host: dict(codes) for host, codes in state.by_host.items()},
+        "xid_not_read": state.unread,
         "kernel_lines": sum(state.forms.values()),
     }
     report.variant = ", ".join(sorted(state.forms))

@@ -17,6 +17,7 @@ from procurement.evidence.xid import judge_xid
 FORMATS = ("prometheus_text",)
 
 _P = "DCGM_FI_DEV_"
+_XID_COUNT = "DCGM_EXP_XID_ERRORS_COUNT"  # by code, within the exporter's window
 _XID, _TEMP, _MEMORY_TEMP = _P + "XID_ERRORS", _P + "GPU_TEMP", _P + "MEMORY_TEMP"
 _SM, _UTIL, _REPLAY = _P + "SM_CLOCK", _P + "GPU_UTIL", _P + "PCIE_REPLAY_COUNTER"
 _UNCORRECTED = (_P + "ECC_DBE_VOL_TOTAL", _P + "ECC_DBE_VOL_DEV")
@@ -83,7 +84,7 @@ def _take(report: Report, cards: dict[tuple[str, str], _Card], sample: Sample) -
     labels = sample.labels
     uuid = labels.get("UUID") or labels.get("uuid") or ""
     index = labels.get("gpu")
-    if not sample.name.startswith("DCGM_FI_") or not (uuid or index):
+    if not sample.name.startswith(("DCGM_FI_", _XID_COUNT)) or not (uuid or index):
         return
     host = labels.get("Hostname") or labels.get("hostname") or ""
     key = (host, uuid or str(index))
@@ -95,6 +96,12 @@ def _take(report: Report, cards: dict[tuple[str, str], _Card], sample: Sample) -
             report.hosts.append(host)
         report.driver_version = labels.get("DCGM_FI_DRIVER_VERSION") or report.driver_version
     card = cards[key]
+    code = integer(labels.get("xid"))
+    if sample.name == _XID_COUNT and code and sample.value:
+        verdict, message = judge_xid(code, "")
+        card.log.note(
+            verdict, f"xid{code}", message, value=code, threshold=0, where=line(sample.number)
+        )
     if sample.value is None:
         card.blanks.setdefault(sample.name, sample.number)
     elif sample.name not in card.values or sample.value > card.values[sample.name][0]:

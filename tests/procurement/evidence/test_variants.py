@@ -389,3 +389,62 @@ def test_what_amds_tools_list_of_bad_memory_counts_where_it_stands():
 def test_an_assertion_of_nvbandwidth_is_wrong_data():
     data = content("25_nvbandwidth_text_na_matrix.txt")
     assert read_evidence(data + b"\nASSERT_EQ failed in memcpy.cu:120\n").verdict == "fail"
+
+
+def test_an_xid_or_sxid_that_is_not_understood_is_no_silence():
+    """A log over the whole time without a fault passes: a line that nobody could read must not look like silence."""
+    window = {
+        "order_context": {
+            "window_start": "2026-03-01T00:00:00+00:00",
+            "window_end": "2026-03-04T00:00:00+00:00",
+        }
+    }
+    first = "2026-02-28T00:00:00+00:00 n1 kernel: NVRM: loading NVIDIA UNIX x86_64 Kernel Module\n"
+    last = "2026-03-05T00:00:00+00:00 n1 kernel: NVRM: still here\n"
+    at = "2026-03-02T02:17:45+00:00 n1 kernel: "
+    assert read(first + last, **window).verdict == "pass"
+    odd = read(f"{first}{at}NVRM: Xid (0000:65:00): 48 pid=12, DBE\n{last}", **window)
+    assert (odd.verdict, odd.counts["xid_not_read"]) == ("inconclusive", 1)
+    switch = f"{at}nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, "
+    rest = read(f"{first}{switch}Severity 1 Engine instance 33\n{last}", **window)
+    assert rest.verdict == "warn"
+    assert {finding.code for finding in rest.findings} == {"nvswitch_sxid_20034"}
+    whole = read(
+        f"{first}{switch}Fatal, Link 46 x\n{switch}Severity 1 Engine instance 33\n{last}", **window
+    )
+    assert {finding.code for finding in whole.findings} == {"nvswitch_sxid_20034_fatal"}
+
+
+def test_an_all_reduce_that_was_checked_in_one_place_only_is_not_checked():
+    once = re.sub(r"^( +\d+ +\d+ +float.*) 0$", r"\1 N/A", NCCL, flags=re.M)
+    assert once != NCCL
+    assert read(once).verdict == "inconclusive"
+
+
+def test_errors_that_the_exporter_counts_by_code_are_read():
+    labels = 'gpu="0",UUID="GPU-aeb881b9-1e82-8d13-e31d-4710aac0b014",Hostname="a",xid="79"'
+    head = "# HELP DCGM_EXP_XID_ERRORS_COUNT Count\n# TYPE DCGM_EXP_XID_ERRORS_COUNT gauge\n"
+    assert read(f"{head}DCGM_EXP_XID_ERRORS_COUNT{{{labels}}} 2\n").verdict == "fail"
+    assert read(f"{head}DCGM_EXP_XID_ERRORS_COUNT{{{labels}}} 0\n").verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Error: Unable to connect to host engine. Host engine connection invalid/disconnected.\n", "reject"),
+        ("dcmi model initialized failed, because the device is used. ret is -8020\n", "reject"),
+        (json.dumps({"nvbandwidth": {"error": "CUDA_ERROR_NO_DEVICE"}}), "fail"),
+        (json.dumps({"DCGM Diagnostic": {"runtime_error": "Couldn't parse json: ''"}}), "inconclusive"),
+        (json.dumps({"version": "3.1.7", "runtime_error": "The DCGM diagnostic is already running"}), "inconclusive"),
+        ("[ 12.345678] NVRM: Xid (PCI:0000:19:00): 94, pid=1, name=x, Contained: SM (0x1). RST: No\n", "fail"),
+        ("[ 12.345678] NVRM: Xid (PCI:0000:cb:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 02 (0x4 0x0)\n", "fail"),
+        ("[ 12.345678] NVRM: Xid (PCI:0000:19:00): 145, RLW_REMAP Nonfatal XC0 i0 Link 08 (0x0 0x1)\n", "warn"),
+        (NCCL + "node1: Test NCCL failure common.cu:1005 'unhandled system error'\n", "fail"),
+        (NCCL.replace("# Out of bounds values : 0 OK", "# Out of bounds values : 12 FAILED"), "fail"),
+        (json.dumps({"card0": {"GPU ID": "0x74a1", "Temperature (Sensor junction) (C)": "N/A"}}), "inconclusive"),
+        ("gpu,gfx_activity,hotspot_temperature,total_uncorrectable_count\n0,100,60,2\n", "fail"),
+        ("HPL-NVIDIA 24.06.0\nHPL_MxP   190464  2048  4  2  10.5  1.0e+06\n", "inconclusive"),
+    ],
+)  # fmt: skip
+def test_shapes_that_people_report_are_read_right_or_refused(text, verdict):
+    assert read(text).verdict == verdict
