@@ -55,6 +55,7 @@ def name_own_actions() -> None:
             "evidence.read": _("Evidence read"),
             "order.checklist_changed": _("Checklist of the contract changed"),
             "measurement.noted": _("Measured figure noted"),
+            "measurement.withdrawn": _("Measured figures fell with their file"),
             "measurement.replaced": _("Typed figure replaced by a reader's"),
             "evidence.sealed": _("Live samples sealed as evidence"),
             "evidence.uploaded": _("Evidence uploaded"),

@@ -110,6 +110,21 @@ def record_benchmark(found: AcceptanceBenchmark) -> MeasuredOutcome:
     )  # fmt: skip
 
 
+def withdraw_benchmark(reference: str, *, reason: str) -> bool:
+    """Keep a benchmark from teaching because its evidence fell; `reason` names the evidence. False: none teaches."""
+    row = (
+        MeasuredOutcome.objects.select_for_update()
+        .filter(reference=reference[:120], left_out="")
+        .first()
+    )
+    if row is None:
+        return False
+    row.left_out = reason[:300]
+    row.save(update_fields=["left_out"])
+    record("outcome.left_out", on=row, by=None, team=row.team, reason=row.left_out)
+    return True
+
+
 @transaction.atomic
 def leave_out(*, outcome_id: int, reason: str, by: User) -> MeasuredOutcome:
     """Keep an outcome from teaching, with a reason; an empty reason takes it in again."""

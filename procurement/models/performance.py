@@ -15,7 +15,7 @@ from core.models import User
 from procurement.models.assets import Asset
 from procurement.models.base import share_field
 from procurement.models.deliveries import Delivery
-from procurement.models.evidence import EvidenceFile
+from procurement.models.evidence import EvidenceFile, VerdictChoice
 from procurement.models.quotes import QuoteLine
 from procurement.promises import BENCHMARKS, TOLERANCE, Per
 
@@ -85,6 +85,20 @@ class PerformancePromise(models.Model):
         }
 
 
+class MeasurementQuerySet(models.QuerySet["Measurement"]):
+    def that_count(self) -> MeasurementQuerySet:
+        """Figures of files that stand: not flagged, not altered, no evidence against themselves.
+
+        What a reader takes from a file that fails is its own choice (a slow run measured its speed); what a person
+        typed in falls with the file.
+        """
+        return (
+            self.filter(evidence__flags=[], evidence__altered_at=None)
+            .exclude(evidence__verdict__in=(VerdictChoice.REJECT, VerdictChoice.RETEST))
+            .exclude(evidence__verdict=VerdictChoice.FAIL, recorded_by__isnull=False)
+        )
+
+
 class Measurement(models.Model):
     """What one file shows a unit to do on one benchmark: found by a reader, or typed in beside the file."""
 
@@ -102,6 +116,8 @@ class Measurement(models.Model):
     )  # null: found by a reader
     note = models.CharField(_("note"), max_length=300, blank=True)
     measured_at = models.DateTimeField(_("measured on"), default=timezone.now)
+
+    objects = MeasurementQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("measured throughput")

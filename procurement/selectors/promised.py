@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -79,9 +79,18 @@ class PromiseResult:
     def worst(self) -> UnitShortfall | None:
         return max(self.measured, key=lambda unit: unit.share or 0, default=None)
 
+    @cached_property
+    def alike(self) -> tuple[UnitShortfall, ...]:
+        """The measured units that stand for the same: of servers beside single cards, those that are more in number."""
+        if not self.measured:
+            return ()
+        [(promised, _n)] = Counter(unit.promised for unit in self.measured).most_common(1)
+        return tuple(unit for unit in self.measured if unit.promised == promised)
+
     @property
     def median_measured(self) -> Decimal | None:
-        figures = [unit.measured for unit in self.measured if unit.measured is not None]
+        """Over units of one kind: the middle between a server and a card would be neither's."""
+        figures = [unit.measured for unit in self.alike if unit.measured is not None]
         return median(figures) if figures else None
 
     @property
@@ -140,6 +149,7 @@ def promised_against_measured(
     figures: dict[tuple[int, str], list[Measurement]] = defaultdict(list)
     for row in (
         Measurement.objects.filter(delivery=delivery)
+        .that_count()
         .select_related("evidence__file")
         .defer("evidence__result")
         .order_by("measured_at", "pk")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -35,6 +34,7 @@ from procurement.models.burn_in import ItemResult, Weight
 from procurement.selectors.progress import accepted_accelerators
 from procurement.selectors.promised import promised_against_measured
 from procurement.services.certificates import request_certificates
+from procurement.services.measurements import outcome_reference
 from procurement.services.moves import move, need_reason, take, touch
 from procurement.services.run_proof import lock_delivery, open_points
 from procurement.services.warranties import start_warranties
@@ -253,16 +253,15 @@ def _teach(acceptance: Acceptance, included: Sequence[AcceptanceUnit]) -> None:
         measured, slug = result.median_measured, accelerator_slug(result.line.accelerator_slug)
         if measured is None or slug is None:
             continue
-        promised = median(unit.promised for unit in result.measured)
         record_benchmark(
             AcceptanceBenchmark(
-                reference=f"{acceptance.number} {result.line.position} #{result.promise.pk} {result.promise.label}",
+                reference=outcome_reference(acceptance, result.line.position, result.promise),
                 accelerator_slug=slug,
-                promised=float(promised),
+                promised=float(result.alike[0].promised),
                 measured=float(measured),
                 tolerance=float(result.promise.tolerance_rate),
                 unit=result.promise.unit,
-                measured_at=max(u.source.measured_at for u in result.measured if u.source),
+                measured_at=max(u.source.measured_at for u in result.alike if u.source),
             )
         )
 

@@ -40,7 +40,7 @@ from procurement.models.evidence import EvidenceState, VerdictChoice
 from procurement.models.quotes import LineKind
 from procurement.serials import fold
 from procurement.services.assets import name_device
-from procurement.services.measurements import measure
+from procurement.services.measurements import measure, tell_withdrawn
 from procurement.services.run_proof import OPEN_RUN, lock_delivery, open_runs, refresh_runs
 from procurement.states import DeliveryStatus
 
@@ -435,5 +435,6 @@ def _flag_twins(evidence: EvidenceFile) -> None:
             if text not in one.flags and one.locked_at is None:
                 one.flags = [*one.flags, text]
                 one.save(update_fields=["flags"])
+                tell_withdrawn(one)
     if twins:
         record("evidence.flagged", on=evidence, by=None, twins=[twin.pk for twin in twins])

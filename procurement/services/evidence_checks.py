@@ -12,6 +12,7 @@ from core.models import User
 from core.outbox import notify
 from core.roles import Role
 from procurement.models import EvidenceFile
+from procurement.services.measurements import tell_withdrawn
 
 TOLD = (Role.OPERATIONS, Role.PROCUREMENT, Role.AUDITOR)
 
@@ -45,6 +46,7 @@ def _mark(evidence: EvidenceFile) -> bool:
         return False
     evidence.altered_at = now
     record("evidence.altered", on=evidence, by=None, sha256=evidence.sha256)
+    tell_withdrawn(evidence)
     people = User.objects.filter(
         is_active=True, memberships__team=None, memberships__role__in=TOLD
     ).distinct()

@@ -14,9 +14,18 @@ from core.audit import record
 from core.errors import InputError, InvalidTransition
 from core.messages import msg
 from core.models import User
+from planning.services.calibration import withdraw_benchmark
 from procurement.evidence.types import Evidence, Severity, Verdict
 from procurement.log_times import last_moment
-from procurement.models import Asset, Delivery, EvidenceFile, Measurement, UnitVerdict
+from procurement.models import (
+    Acceptance,
+    Asset,
+    Delivery,
+    EvidenceFile,
+    Measurement,
+    PerformancePromise,
+    UnitVerdict,
+)
 from procurement.models.assets import AssetKind
 from procurement.models.evidence import EvidenceState
 from procurement.promises import BENCHMARKS, PLACES, checked_text, exact_number, in_unit, unit_for
@@ -71,6 +80,7 @@ def measure(evidence: EvidenceFile, found: Evidence) -> list[Measurement]:
     """
     Measurement.objects.filter(evidence=evidence, recorded_by=None).delete()
     if not is_sound(found) or evidence.flags:
+        tell_withdrawn(evidence)  # what was typed in beside it
         return []
     rows: dict[tuple[int, str, str], Measurement] = {}
     when = _measured_at(evidence, found)
@@ -105,6 +115,49 @@ def measure(evidence: EvidenceFile, found: Evidence) -> list[Measurement]:
             keep(node, benchmark, value, unit)
     _drop_typed(evidence, rows)
     return Measurement.objects.bulk_create(rows.values())
+
+
+def tell_withdrawn(evidence: EvidenceFile) -> None:
+    """Let fall what rests on figures of a file that no longer stands: flagged, altered, or read anew as no evidence.
+
+    The figures themselves stay as rows and count nowhere (:meth:`MeasurementQuerySet.that_count`). The trail of the
+    delivery names each, the open runs are judged anew, and what a signed acceptance taught the calibration from them
+    is left out, with the reason. Call it with the delivery locked, once the file bears what speaks against it.
+    """
+    rows = Measurement.objects.filter(evidence=evidence)
+    lost = list(
+        rows.exclude(pk__in=rows.that_count())
+        .select_related("asset")
+        .order_by("asset__serial", "pk")
+    )
+    if not lost:
+        return
+    delivery = evidence.delivery
+    record(
+        "measurement.withdrawn", on=delivery, by=None, file=str(evidence), sha256=evidence.sha256,
+        figures=[
+            f"{row.asset.serial} {row.name or row.benchmark} {row.value.normalize():f} {row.unit}" for row in lost[:64]
+        ],
+        count=len(lost),
+    )  # fmt: skip
+    refresh_runs(open_runs(delivery))
+    benchmarks = {row.benchmark for row in lost}
+    for acceptance in Acceptance.objects.filter(delivery=delivery, decided_at__isnull=False):
+        if any(entry["id"] == evidence.pk for entry in acceptance.evidence_index):
+            promises = PerformancePromise.objects.filter(
+                line__order_lines__receipts__delivery=delivery, benchmark__in=benchmarks
+            ).distinct()
+            for promise in promises:
+                for position in promise.line.order_lines.values_list("position", flat=True):
+                    withdraw_benchmark(
+                        outcome_reference(acceptance, position, promise),
+                        reason=f"{evidence} {evidence.sha256[:12]}",
+                    )
+
+
+def outcome_reference(acceptance: Acceptance, position: int, promise: PerformancePromise) -> str:
+    """The name under which the calibration keeps what an acceptance showed of a promise."""
+    return f"{acceptance.number} {position} #{promise.pk} {promise.label}"
 
 
 def _measured_at(evidence: EvidenceFile, found: Evidence | None) -> datetime:
@@ -247,8 +300,10 @@ def _require_not_read(delivery: Delivery, asset: Asset, benchmark: str, unit: st
     same = Q(asset=asset) | Q(asset__parent=asset)
     if asset.parent_id is not None:
         same |= Q(asset=asset.parent_id)
-    found = Measurement.objects.filter(
-        same, delivery=delivery, benchmark=benchmark, recorded_by=None
+    found = (
+        Measurement.objects.filter(
+            same, delivery=delivery, benchmark=benchmark, recorded_by=None
+        ).that_count()
     ).select_related("evidence__file")
     for row in found.order_by("pk"):
         if in_unit(row.value, row.unit, unit) is not None:
@@ -258,4 +313,4 @@ def _require_not_read(delivery: Delivery, asset: Asset, benchmark: str, unit: st
             )  # fmt: skip
 
 
-__all__ = ["is_sound", "measure", "note_measurement"]
+__all__ = ["is_sound", "measure", "note_measurement", "outcome_reference", "tell_withdrawn"]

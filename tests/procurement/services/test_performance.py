@@ -23,8 +23,16 @@ from procurement.models import BurnInRun, Measurement, PerformancePromise
 from procurement.models.burn_in import ItemResult
 from procurement.promises import checked_promises, read_promises, shortfall, worth, written
 from procurement.quote_table import read_quote
-from procurement.selectors.promised import promised_against_measured, result_json
-from procurement.services import burn_in, evidence, measurements, orders, quotes, rfqs
+from procurement.selectors.promised import PromiseResult, promised_against_measured, result_json
+from procurement.services import (
+    burn_in,
+    evidence,
+    evidence_checks,
+    measurements,
+    orders,
+    quotes,
+    rfqs,
+)
 from procurement.services.quotes import compute_hash
 from tests.procurement import builders as make
 
@@ -519,3 +527,83 @@ def test_a_table_and_the_form_take_promises():
     )
     assert not form.is_valid()
     assert "fast" in form.errors["promised"][0]
+
+
+# --- a file that falls takes its figures with it --------------------------------------------------------------------
+
+
+def accepted_with(s, *promises):
+    delivery = burned(s, *promises)
+    burn_in.complete_ready(delivery_id=delivery.pk, by=s.engineer)
+    return delivery, make.accepted(s, delivery)
+
+
+def withdrawn(delivery):
+    return AuditEntry.objects.filter(action="measurement.withdrawn", object_id=str(delivery.pk))
+
+
+def test_figures_of_a_file_that_turns_up_for_another_delivery_fall():
+    s = make.shop()
+    delivery = burned(s, promise("500000"))
+    assert item(delivery).result == ItemResult.PASS
+    order = make.issued(s)
+    other = make.received(
+        s, order, note_number="DN-2",
+        lines=[{"position": 1, "quantity": "8", "units": make.units([f"S{n}" for n in range(8)], [])}],
+    )  # fmt: skip
+    make.upload(s, other)
+    [result] = promised_against_measured(delivery)
+    assert (result.measured, result.state, result.money) == ((), "open", None)
+    assert item(delivery).result == ItemResult.OPEN
+    [entry] = withdrawn(delivery)
+    assert (entry.data["count"], len(entry.data["figures"])) == (8, 8)
+    assert make.SERIALS[0] in entry.data["figures"][0]
+
+
+def test_figures_of_an_altered_file_fall_also_after_the_signature_and_in_the_calibration():
+    s = make.shop()
+    delivery, _signed = accepted_with(s, promise("500000"), promise("1000", "hpl", blocking=False))
+    [outcome] = MeasuredOutcome.objects.all()
+    kept = delivery.evidence.get()
+    with open(kept.file.file.path, "ab") as raw:
+        raw.write(b" ")
+    assert evidence_checks.check_evidence() == [kept]
+    assert promised_against_measured(delivery)[0].measured == ()
+    assert withdrawn(delivery).count() == 1
+    outcome.refresh_from_db()
+    assert str(kept) in outcome.left_out
+    assert (
+        AuditEntry.objects.filter(action="outcome.left_out", object_id=str(outcome.pk)).count() == 1
+    )
+    assert evidence_checks.check_evidence() == []  # told once
+    assert withdrawn(delivery).count() == 1
+
+
+def test_what_was_typed_in_beside_a_file_falls_when_it_is_read_anew_as_none():
+    s = make.shop()
+    delivery = burned(s, promise("41000", "hpl", blocking=False))
+    hpl = upload_hpl(s, delivery)
+    typed(s, delivery, hpl, "41000", "hpl")
+    assert promised_against_measured(delivery)[0].typed
+    hpl.refresh_from_db()
+    broken = Evidence.from_json({**hpl.result, "complete": False, "file_verdict": "reject"})
+    hpl.verdict = "reject"
+    hpl.save(update_fields=["verdict"])
+    measurements.measure(hpl, broken)
+    assert promised_against_measured(delivery)[0].measured == ()
+    [entry] = withdrawn(delivery)
+    assert entry.data["figures"] == [f"{make.SERIALS[0]} hpl 41000 Gflop/s"]
+
+
+def test_the_middle_is_taken_over_units_of_one_kind():
+    s = make.shop()
+    delivery, _node, _cards = in_a_server(s, promise("330000", "hpl", "server"))
+    [result] = promised_against_measured(delivery)
+    unit = result.units[0]
+    server = replace(unit, promised=Decimal(330000), measured=Decimal(320000))
+    singles = tuple(
+        replace(unit, promised=Decimal(41250), measured=Decimal(n)) for n in (41000, 42000, 43000)
+    )
+    mixed = PromiseResult(result.promise, result.line, (server, *singles))
+    assert mixed.median_measured == 42000
+    assert {one.promised for one in mixed.alike} == {Decimal(41250)}
