@@ -69,6 +69,9 @@ ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 TONES = ("neutral", "info", "good", "warn", "bad")
 
 
+_LINE = re.compile(r"line (\d{1,12})")
+
+
 @register.filter
 def said(value: Message | Mapping[str, Any] | None) -> str:
     """A core.messages.Message (or its stored JSON) in the reader's language."""
@@ -76,6 +79,13 @@ def said(value: Message | Mapping[str, Any] | None) -> str:
         return ""
     message = value if isinstance(value, Message) else Message.from_json(value)
     return Message(message.template, _written(message.params)).render(gettext)
+
+
+@register.filter
+def place(where: str | None) -> str:
+    """A place in a file, "line 12" in the reader's language; a JSON path is the same in every one."""
+    found = _LINE.fullmatch(where or "")
+    return gettext("line %(n)s") % {"n": found[1]} if found else where or ""
 
 
 @register.filter

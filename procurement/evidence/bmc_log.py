@@ -467,4 +467,5 @@ def _covers(report: Report, known: list[Event], window: tuple[float, float] | No
 
 
 def _words(event: Event) -> str:
-    return f"{event.sensor}: {event.text}".removeprefix(": ")[:200]
+    over = " (deasserted)" if event.asserted is False else ""
+    return f"{event.sensor}: {event.text[:180]}".removeprefix(": ")[:260] + over

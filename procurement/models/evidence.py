@@ -98,7 +98,9 @@ class UnitVerdict(models.Model):
 
     evidence = models.ForeignKey(EvidenceFile, on_delete=models.CASCADE, related_name="verdicts")
     asset = models.ForeignKey(Asset, on_delete=models.PROTECT, related_name="verdicts")
-    bound_by = models.CharField(max_length=10)  # serial or uuid
+    bound_by = models.CharField(
+        max_length=10
+    )  # serial, uuid, or server: the one the file was uploaded for
     verdict = models.CharField(max_length=12, choices=VerdictChoice.choices)
     reasons = models.JSONField(default=list)  # procurement.evidence.types.Reason.to_json each
     figures = models.JSONField(default=dict)
@@ -114,3 +116,13 @@ class UnitVerdict(models.Model):
 
     def __str__(self) -> str:
         return f"{self.asset} {self.verdict}"
+
+    @property
+    def bound_words(self) -> str:
+        """How the file and the unit were brought together, in the reader's language."""
+        words = {
+            "serial": _("bound by serial number"),
+            "uuid": _("bound by UUID"),
+            "server": _("uploaded for this server"),
+        }
+        return str(words.get(self.bound_by, self.bound_by))

@@ -13,6 +13,7 @@ from core.outbox import notify
 from core.roles import Role
 from procurement.models import EvidenceFile
 from procurement.services.measurements import tell_withdrawn
+from procurement.services.run_proof import open_runs, refresh_runs
 
 TOLD = (Role.OPERATIONS, Role.PROCUREMENT, Role.AUDITOR)
 
@@ -47,6 +48,7 @@ def _mark(evidence: EvidenceFile) -> bool:
     evidence.altered_at = now
     record("evidence.altered", on=evidence, by=None, sha256=evidence.sha256)
     tell_withdrawn(evidence)
+    refresh_runs(open_runs(evidence.delivery))
     people = User.objects.filter(
         is_active=True, memberships__team=None, memberships__role__in=TOLD
     ).distinct()

@@ -88,8 +88,11 @@ ORDER = (ItemResult.FAIL, ItemResult.REVIEW, ItemResult.PASS, ItemResult.OPEN)
 
 
 def verdicts_of(run: BurnInRun) -> list[UnitVerdict]:
-    """What the files of this delivery, uploaded since the run's clock started, say about its unit."""
-    return list(
+    """What the files of this delivery, uploaded since the run's clock started, say about its unit.
+
+    A file whose bytes are no longer what was uploaded covers no time and passes nothing; a failure in it stays one.
+    """
+    rows = list(
         UnitVerdict.objects.filter(
             asset=run.asset_id,
             evidence__delivery=run.delivery_id,
@@ -99,6 +102,12 @@ def verdicts_of(run: BurnInRun) -> list[UnitVerdict]:
         .select_related("evidence__file")
         .order_by("evidence_id")
     )
+    for row in rows:
+        if row.evidence.altered_at is not None:
+            row.covered_seconds = 0
+            if row.verdict in (VerdictChoice.PASS, VerdictChoice.WARN):
+                row.verdict = VerdictChoice.INCONCLUSIVE
+    return rows
 
 
 class Promised:

@@ -23,6 +23,7 @@ from procurement.services.acceptance import EvidenceAltered
 from procurement.services.assets import report_fault
 from procurement.services.burn_in import NotProven
 from procurement.services.evidence import SameFile
+from procurement.services.evidence_checks import check_evidence
 from tests.procurement import builders as b
 
 pytestmark = pytest.mark.django_db
@@ -146,6 +147,24 @@ def test_evidence_that_was_altered_on_disk_stops_the_signature(s):
         raw.write(b" ")
     with pytest.raises(EvidenceAltered):
         acceptance.sign_acceptance(acceptance_id=proposal.pk, by=s.cto)
+
+
+def test_hours_and_passes_of_a_file_that_was_altered_fall_while_the_run_is_open(s):
+    delivery = b.received(s)
+    b.burning(s, delivery)
+    b.upload(s, delivery)
+    b.tick(s, delivery)
+    run = delivery.runs.first()
+    assert run.covered_seconds >= run.required_seconds
+    kept = EvidenceFile.objects.get()
+    with open(kept.file.file.path, "ab") as raw:
+        raw.write(b" ")
+    assert check_evidence() == [kept]
+    run.refresh_from_db()
+    assert run.covered_seconds == 0
+    assert run.items.get(item__code="A4.3").result == "open"
+    with pytest.raises(NotProven):
+        burn_in.complete_run(run_id=run.pk, by=s.engineer)
 
 
 def test_a_fault_after_the_proposal_stops_the_signature(s):
