@@ -128,9 +128,9 @@ def _busy(end: date, day: date, team: Team | None = None) -> dict[_Key, list[flo
         .annotate(used=Sum("utilization_sum"), told=Sum("utilization_hours"), cards=Sum("cards"))
     )
     found: dict[_Key, dict[date, float]] = defaultdict(dict)
-    for at, team, accelerator, ownership, used, told, cards in rows:
+    for at, slug, accelerator, ownership, used, told, cards in rows:
         if told:
-            found[team or "", accelerator, ownership][at] = used / told * cards
+            found[slug or "", accelerator, ownership][at] = used / told * cards
     series = {}
     for key, days in found.items():
         start = min(days)

@@ -151,11 +151,12 @@ def drawing(api: Api, snapshot: Any) -> bool:
 
 
 def redis_of(product: Product) -> list[psutil.Process]:
-    return [
-        process
-        for process in psutil.Process(product.process.pid).children(recursive=True)
-        if process.name().startswith("redis-server")
-    ]
+    found = []
+    for process in psutil.Process(product.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # one of another kind may end meanwhile
+            if process.name().startswith("redis-server"):
+                found.append(process)
+    return found
 
 
 def test_redis_started_anew_loses_no_pack(product, operations):
