@@ -8,7 +8,8 @@ from typing import Any
 
 from django.db import DatabaseError, transaction
 from django.utils.translation import gettext
-from rest_framework.exceptions import ParseError
+from rest_framework import serializers
+from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import SAFE_METHODS
@@ -24,7 +25,7 @@ from core.errors import DomainError, InputError, NotPermitted, StaleData, Unavai
 from core.http import api_user
 from core.messages import msg
 from core.once import claim, content_digest
-from core.strict_json import JSONProblem, check_json
+from core.strict_json import JSONProblem, check_json, read_json
 
 
 class StrictJSONParser(JSONParser):
@@ -38,6 +39,19 @@ class StrictJSONParser(JSONParser):
             raise ParseError(gettext("The JSON is nested too deeply")) from None
         except JSONProblem as problem:
             raise ParseError(problem.message.render(gettext)) from None
+        return data
+
+
+class StrictJSONField(serializers.JSONField):
+    """JSON that every store can keep, also where it comes as the text of a form's part and no parser has seen it."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            if getattr(data, "is_json_string", False):
+                return read_json(str(data))
+            check_json(data)
+        except JSONProblem as problem:
+            raise ValidationError(problem.message.render(gettext)) from None
         return data
 
 

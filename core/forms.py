@@ -7,12 +7,14 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from core.errors import DomainError, InputError
 from core.models import Job, User
+from core.strict_json import JSONProblem, read_json
 from core.templatetags.ui import said
 
 
@@ -34,6 +36,24 @@ def say_errors(request: HttpRequest, form: forms.BaseForm) -> None:
     for field, errors in form.errors.items():
         label = str(form.fields[field].label or "") if field in form.fields else ""
         messages.error(request, f"{label}: {' '.join(map(str, errors))}".removeprefix(": "))
+
+
+class StrictJSONField(forms.JSONField):
+    """JSON that every store can keep; what is not is told, and shown again as it was typed."""
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str) and value not in self.empty_values:
+            try:
+                read_json(value)
+            except JSONProblem as problem:
+                raise ValidationError(said(problem.message), code="invalid") from None
+        return super().to_python(value)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        try:
+            return super().bound_data(data, initial)
+        except RecursionError:
+            return InvalidJSONInput(data)
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]

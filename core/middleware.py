@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from core import error_pages, outages, stale
 from core.audit import act, record_refusal
 from core.errors import DomainError, InputError, NotPermitted, StaleData, StoreAway, Unavailable
+from core.messages import msg
 from core.models import Organisation, User
 
 log = structlog.get_logger(__name__)
@@ -88,6 +89,8 @@ class DomainErrorMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, OverflowError):  # a date in the year 1 or a number of no column
+            exception = InputError("", msg("A date or number is outside what can be kept"))
         if not isinstance(exception, DomainError):
             refusal = outages.logged(exception)
             if refusal is None:

@@ -38,7 +38,8 @@ def own_address(request: HttpRequest, url: str) -> str:
     safe = url_has_allowed_host_and_scheme(
         url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return url if safe else ""
+    # A word alone would be taken for the name of a page, which there may not be.
+    return url if safe and (url.startswith("/") or "://" in url) else ""
 
 
 @require_safe

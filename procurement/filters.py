@@ -69,8 +69,9 @@ class AssetFilter(django_filters.FilterSet):
         method="in_cover", choices=Cover.choices, label=_("Warranty"), empty_label=_("All")
     )
     order = django_filters.NumberFilter(
-        field_name="receipt_line__order_line__order", label=_("Order"), widget=forms.HiddenInput()
-    )
+        field_name="receipt_line__order_line__order", label=_("Order"), widget=forms.HiddenInput(),
+        min_value=1, max_value=2**63 - 1,
+    )  # fmt: skip
 
     class Meta:
         model = Asset

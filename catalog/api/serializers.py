@@ -22,6 +22,7 @@ from catalog.models import (
     TcoDefault,
     TcoDefaultValue,
 )
+from core.drf import StrictJSONField
 from core.models import CURRENCY_CHOICES, ExchangeRate
 
 REVISION = [
@@ -174,7 +175,7 @@ class RateInput(serializers.Serializer[Any]):
 class CorrectionInput(serializers.Serializer[Any]):
     """The figures that differ, in the units of the answer, and why."""
 
-    changes = serializers.DictField(child=serializers.JSONField(allow_null=True), allow_empty=False)
+    changes = serializers.DictField(child=StrictJSONField(allow_null=True), allow_empty=False)
     reason = serializers.CharField()
     source = serializers.CharField(max_length=400)  # type: ignore[assignment]
     source_url = serializers.URLField(required=False, default="", allow_blank=True)

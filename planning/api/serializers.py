@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from core.drf import StrictJSONField
 from core.errors import InputError
 from core.messages import msg
 from core.models import CURRENCY_CHOICES, Team
@@ -187,7 +188,7 @@ class TermsInput(serializers.Serializer[Any]):
         "additionalProperties": True,
     }
 )
-class WorkloadField(serializers.JSONField):
+class WorkloadField(StrictJSONField):
     """Values by name."""
 
 

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from catalog.models import Accelerator
+from core.forms import StrictJSONField
 from planning.models.telemetry import TelemetrySource
 from planning.services.telemetry_sources import FIELDS
 
@@ -18,6 +19,7 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = TelemetrySource
         fields = list(FIELDS)
+        field_classes = {"mapping": StrictJSONField}
         help_texts = {
             "mapping": _(
                 'JSON: {"teams": {"node-a*": "search"}, "accelerators": {"NVIDIA H100*": "h100-sxm-80gb"}, '

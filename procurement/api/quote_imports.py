@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from catalog.api.serializers import EncodingInput
-from core.drf import idempotent, seen_version
+from core.drf import StrictJSONField, idempotent, seen_version
 from core.exports import export_response
 from core.http import api_user
 from core.messages import Message
@@ -48,7 +48,7 @@ class QuoteImportInput(serializers.Serializer[Any]):
     incoterm = serializers.CharField(required=False, allow_blank=True)
     payment_terms = serializers.CharField(required=False, allow_blank=True)
     notes = serializers.CharField(required=False, allow_blank=True)
-    warranty = serializers.JSONField(required=False, default=dict)
+    warranty = StrictJSONField(required=False, default=dict)
 
 
 class RowSerializer(serializers.Serializer[Any]):

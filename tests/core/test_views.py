@@ -571,3 +571,19 @@ def test_answers_are_private_and_not_kept(client, organisation, make_user):
         kept = client.get(path)["Cache-Control"]
         assert {"private", "no-store"} <= set(kept.split(", ")), path
     assert "no-store" in client.post("/accounts/logout/")["Cache-Control"]
+
+
+@pytest.mark.parametrize("following", ["abc", "no:such", "{", "9" * 40, "//evil.example", "\x00"])
+def test_what_leads_to_no_address_leads_home(site, following):
+    answer = site.post(reverse("set-theme"), {"theme": "dark", "next": following})
+    assert (answer.status_code, answer["Location"]) == (302, reverse("home"))
+
+
+def test_a_number_that_no_column_holds_is_refused_on_pages(site, monkeypatch):
+    def beyond(*args, **kwargs):
+        raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    monkeypatch.setattr("core.views.issue_token", beyond)
+    page = site.post(reverse("token-issue"))
+    assert page.status_code == 422
+    assert "outside what can be kept" in page.content.decode()

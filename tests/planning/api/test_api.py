@@ -316,3 +316,17 @@ def test_the_support_pages_change_nothing(w, client):
     for name in ("capacityrequest", "ledgerentry", "approvalstep", "approvallimit"):
         assert client.get(reverse(f"admin:planning_{name}_changelist")).status_code == 200
         assert client.get(reverse(f"admin:planning_{name}_add")).status_code == 403
+
+
+ODD = [
+    "[" * 5000 + "]" * 5000, '{"tokens": NaN}', '{"tokens": 1e999}', '{"tokens": "\\ud800"}', '{"model": "\\u0000"}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_json_in_a_part_of_a_form_keeps_the_rules_of_json(w, odd):
+    answer = api(w.requester).post(
+        reverse("api-requests"), filed(w, workload=odd), format="multipart"
+    )
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["workload"]

@@ -1,5 +1,6 @@
 """Pages and API of telemetry: who sees what, the same step by page and API, constant queries."""
 
+import html
 import json
 
 import pytest
@@ -188,3 +189,16 @@ def test_a_collector_pushes_with_its_token_and_may_repeat(client, organisation, 
         client.post(address, **send, headers={"Authorization": f"Source {token}"}).status_code
         == 401
     )
+
+
+@pytest.mark.parametrize("mapping", ["[" * 3000, '{"teams": NaN}', '{"teams": "\\u0000"}', "{"])
+def test_a_mapping_that_cannot_be_kept_is_answered_with_what_was_typed(
+    client, organisation, make_user, mapping
+):
+    client.force_login(make_user(Role.OPERATIONS))
+    fields = {"name": "smi", "kind": "nvidia_smi", "time_zone": "UTC", "ownership": "owned", "step_seconds": 60,
+              "raw_days": 14, "mapping": mapping}  # fmt: skip
+    page = client.post(reverse("telemetry-source-new"), fields)
+    assert page.status_code == 422
+    assert "id_mapping_error" in page.content.decode()
+    assert mapping in html.unescape(page.content.decode())

@@ -427,6 +427,8 @@ def test_units_are_installed_moved_filtered_and_exported(client):
     listed = client.get(reverse("asset-list"), {"status": "installed", "cover": "not_started"}).text
     assert listed.count('name="units"') == 4
     assert client.get(reverse("asset-list"), {"cover": "none"}).text.count('name="units"') == 0
+    beyond = client.get(reverse("asset-list"), {"order": "1" + "0" * 29})
+    assert beyond.status_code == 200
     csv = b"".join(
         client.get(reverse("asset-export", args=["csv"]) + "?status=installed").streaming_content
     )
