@@ -36,7 +36,11 @@ COMMANDS_WITHOUT_SECRET = {
     "check", "makemigrations", "makemessages", "compilemessages", "collectstatic", "spectacular",
     "estimate", "score_estimators", "read_evidence", "help", "diffsettings",
 }  # fmt: skip
-if SECRET_KEY in DEVELOPMENT_SECRETS or (len(SECRET_KEY) < 32 and not DEBUG):
+if (
+    SECRET_KEY in DEVELOPMENT_SECRETS
+    or SECRET_KEY.startswith("django-insecure-")
+    or (not DEBUG and (len(SECRET_KEY) < 32 or len(set(SECRET_KEY)) < 5))
+):
     if (
         len(sys.argv) > 1
         and Path(sys.argv[0]).name == "manage.py"
@@ -47,7 +51,8 @@ if SECRET_KEY in DEVELOPMENT_SECRETS or (len(SECRET_KEY) < 32 and not DEBUG):
         SECRET_KEY = throwaway_secret()
     else:
         raise ImproperlyConfigured(
-            "SECRET_KEY is missing, a known default, or shorter than 32 characters. Set it in the environment: "
+            "SECRET_KEY is missing, a known default, shorter than 32 characters or of fewer than 5 different ones. "
+            "Set it in the environment: "
             "python -c 'import secrets; print(secrets.token_urlsafe(50))'"
         )
 
