@@ -14,7 +14,9 @@ def test_every_scheduled_task_is_registered():
     assert names - set(app.tasks) == set()
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(
+    transaction=True
+)  # beat lets go of connections, which no open transaction bears
 def test_the_database_holds_the_product_s_schedule_however_often_beat_starts():
     app.loader.import_default_modules()
     listed = app.conf.beat_schedule
