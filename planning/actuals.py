@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 from core.messages import Message
+
+# How far past its quarter a review looks for terms that end: what is renewed has to be ordered a quarter ahead. [d]
+TERMS_AHEAD = timedelta(days=183)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,41 @@ class VendorScore:
 
 
 @dataclass(frozen=True, slots=True)
+class WarrantyEnd:
+    """Units of one order whose last cover ends on one day."""
+
+    order: str
+    vendor: str
+    team: str  # whose request they serve; empty: none's
+    kind: str  # of asset, as stored
+    accelerator: str  # empty: no card
+    units: int
+    last_day: date  # still covered
+
+
+@dataclass(frozen=True, slots=True)
+class CommitmentLeft:
+    """A cloud line of a binding order that is not used up, in the unit of the line."""
+
+    order: str
+    vendor: str
+    team: str
+    accelerator: str
+    unit: str
+    committed: Decimal
+    left: Decimal
+    last_day: date | None  # at the mean of the months drawn; None: none was drawn
+
+
+@dataclass(frozen=True, slots=True)
 class QuarterActuals:
     """All of it. `holes` name what could not be told, in words."""
 
     orders: tuple[OrderLine, ...] = ()
     cards: tuple[CardResult, ...] = ()
     vendors: tuple[VendorScore, ...] = ()
+    warranties: tuple[WarrantyEnd, ...] = ()
+    commitments: tuple[CommitmentLeft, ...] = ()
     open_rfqs: int = 0
     open_rmas: int = 0
     holes: tuple[Message, ...] = ()
@@ -74,6 +106,8 @@ class QuarterActuals:
             self,
             orders=tuple(row for row in self.orders if row.team == name),
             cards=tuple(row for row in self.cards if row.team == name),
+            warranties=tuple(row for row in self.warranties if row.team == name),
+            commitments=tuple(row for row in self.commitments if row.team == name),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -84,6 +118,11 @@ class QuarterActuals:
             order["amount"] = str(order["amount"])
             for name in ("promised_on", "first_received_on"):
                 order[name] = order[name].isoformat() if order[name] else None
-        for name in ("orders", "cards", "vendors"):
+        for row in data["warranties"]:
+            row["last_day"] = row["last_day"].isoformat()
+        for row in data["commitments"]:
+            row["committed"], row["left"] = str(row["committed"]), str(row["left"])
+            row["last_day"] = row["last_day"].isoformat() if row["last_day"] else None
+        for name in ("orders", "cards", "vendors", "warranties", "commitments"):
             data[name] = list(data[name])
         return data

@@ -17,6 +17,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "use": ("team", "accelerator", "ownership"),
     "queues": ("team",),
     "supply": ("accelerator",),
+    "terms": ("what", "source", "accelerator", "kind", "last_day"),
     "forecast": ("pool",),
     "recommendations": ("pool",),
     "calibration": ("work",),

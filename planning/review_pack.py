@@ -22,6 +22,7 @@ from core.messages import msg
 from core.templatetags.ui import money, said
 from planning.models.plans import PaymentChoice, SpendKind
 from planning.review_parts import DASH, Section, Table
+from planning.review_terms import ending
 from planning.review_use import learned, recommended, used
 from planning.review_work_pack import looked_back
 from planning.states import RequestStatus
@@ -59,6 +60,7 @@ def build_pack(data: Mapping[str, Any], *, number: int) -> Pack:
             *recommended(data),
             _demand(data),
             *used(data),
+            *ending(data),
             _budgets(data),
             _orders(data),
             _acceptance(data),

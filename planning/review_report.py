@@ -27,6 +27,7 @@ LISTS = (
     "requests",
     "demand",
     "supply",
+    "terms",
     "use",
     "queues",
     "forecast",

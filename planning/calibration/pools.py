@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum
 
 from core.messages import Message, msg
 
 HEADROOM = 0.2  # kept free above the forecast
 DAY = 86_400.0
-QUARTER_HOURS = 2190.0
+QUARTER_DAYS = 91.25
+QUARTER_HOURS = 24 * QUARTER_DAYS
 
 
 class Action(Enum):
@@ -44,6 +46,9 @@ class PoolState:
     busy_high: float | None = None
     on_order: int = 0
     price_hour: float | None = None  # of a card on demand, in the base currency
+    # Reserved cards by the last day of their term; none: no plan tells when the term ends.
+    terms: tuple[tuple[date, int], ...] = ()
+    next_from: date | None = None  # first day of the quarter that is decided about
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,7 @@ class Advice:
     cards: int = 0  # to add, give up or move
     to: str = ""  # key of the pool that takes them, or gives them
     lines: tuple[Message, ...] = ()
-    waiting: float | None = (
-        None  # base currency; None: it costs nothing, or nobody knows: see the lines
-    )
+    waiting: float | None = None  # base currency; 0: nothing; None: nobody knows, see the lines
 
 
 @dataclass(slots=True)
@@ -120,7 +123,7 @@ def _one(
             "%(use)s %% busy while jobs wait %(hours)s h: scheduling or fragments, not capacity.",
             use=round(100 * pool.utilization), hours=round((pool.queue or 0) / 3600, 1),
         )  # fmt: skip
-        return Advice(pool, Action.FIX, lines=(*need.lines, text))
+        return _fix(pool, need, text)
     standing = pool.cards + pool.on_order
     missing = need.middle - standing
     if missing > 0 and (queued or need.low > standing):
@@ -129,7 +132,7 @@ def _one(
                 "The cards are taken but their multiprocessors are %(sm)s %% active: utilisation before hardware.",
                 sm=round(100 * pool.sm),
             )
-            return Advice(pool, Action.FIX, lines=(*need.lines, text))
+            return _fix(pool, need, text)
         return _grow(pool, need, missing, pools, spare)
     if pool.ownership == "reserved":
         return _reservation(pool, need)
@@ -139,10 +142,39 @@ def _one(
             "earn elsewhere.",
             n=spare[pool.key],
         )  # fmt: skip
-        return Advice(
-            pool, Action.SHRINK, spare[pool.key], lines=(*need.lines, text), waiting=_price(pool, spare[pool.key])
+        return _with_price(pool, Action.SHRINK, spare[pool.key], (*need.lines, text))
+    return Advice(pool, Action.HOLD, lines=tuple(need.lines), waiting=0.0)
+
+
+def _fix(pool: PoolState, need: _Need, text: Message) -> Advice:
+    """A quarter's wait costs what the cards that do nothing would cost on demand."""
+    share = 1 - (pool.sm if pool.sm is not None else pool.utilization or 0.0)
+    if pool.price_hour is None:
+        line, waiting = _unpriced(), None
+    else:
+        line = msg(
+            "The idle share for a quarter, at the price on demand: %(n)s cards × %(share)s %% × 2,190 h × %(price)s.",
+            n=pool.cards, share=round(100 * share), price=round(pool.price_hour, 2),
         )  # fmt: skip
-    return Advice(pool, Action.HOLD, lines=tuple(need.lines))
+        waiting = pool.cards * share * QUARTER_HOURS * pool.price_hour
+    return Advice(pool, Action.FIX, lines=(*need.lines, text, line), waiting=waiting)
+
+
+def _unpriced() -> Message:
+    return msg("What a quarter's wait costs is not known: no price on demand for this card.")
+
+
+def _with_price(
+    pool: PoolState, action: Action, cards: int, lines: tuple[Message, ...], to: str = ""
+) -> Advice:
+    """Advice on `cards` whose wait is told at the price on demand, with the line of its arithmetic."""
+    if pool.price_hour is None:
+        return Advice(pool, action, cards, to, (*lines, _unpriced()), None)
+    text = msg(
+        "A quarter of them on demand: %(n)s cards × 2,190 h × %(price)s.",
+        n=cards, price=round(pool.price_hour, 2),
+    )  # fmt: skip
+    return Advice(pool, action, cards, to, (*lines, text), cards * QUARTER_HOURS * pool.price_hour)
 
 
 def _grow(
@@ -163,34 +195,51 @@ def _grow(
                 other=other.key,
                 n=missing,
             )
-            return Advice(
-                pool, Action.MOVE, missing, other.key, (*need.lines, text), _price(pool, missing)
-            )
-    price = _price(pool, missing)
-    text = (
-        msg("Bridging a quarter on demand: %(n)s cards × 2,190 h × %(price)s.", n=missing,
-            price=round(pool.price_hour or 0, 2))
-        if price is not None
-        else msg("What a quarter's wait costs is not known: no price on demand for this card.")
-    )  # fmt: skip
-    return Advice(pool, Action.GROW, missing, lines=(*need.lines, text), waiting=price)
+            return _with_price(pool, Action.MOVE, missing, (*need.lines, text), other.key)
+    return _with_price(pool, Action.GROW, missing, tuple(need.lines))
 
 
 def _reservation(pool: PoolState, need: _Need) -> Advice:
     surplus = pool.cards - need.high
+    told = (*need.lines, *_terms(pool))
     if surplus > 0 and need.high < 0.7 * pool.cards:
         text = msg(
             "Even the high forecast leaves %(n)s reserved cards unused: let them run out.",
             n=surplus,
         )
-        return Advice(
-            pool, Action.DROP, surplus, lines=(*need.lines, text), waiting=_price(pool, surplus)
-        )
-    return Advice(
-        pool, Action.RENEW, pool.cards,
-        lines=(*need.lines, msg("The reservation is used: renew it before it ends.")),
+        return _with_price(pool, Action.DROP, surplus, (*told, text))
+    lines = (*told, msg("The reservation is used: renew it before it ends."))
+    return _renew(pool, lines)
+
+
+def _terms(pool: PoolState) -> tuple[Message, ...]:
+    if not pool.terms:
+        return (msg("No plan tells when the reservation ends."),)
+    return tuple(
+        msg("%(n)s cards are reserved until %(day)s.", n=cards, day=last.isoformat())
+        for last, cards in pool.terms
+    )
+
+
+def _renew(pool: PoolState, lines: tuple[Message, ...]) -> Advice:
+    """A wait costs the card-hours of the next quarter that the terms leave open, on demand."""
+    cards = pool.cards
+    if not pool.terms or pool.next_from is None:
+        text = msg("What a quarter's wait costs is not known: the end of the term is not.")
+        return Advice(pool, Action.RENEW, cards, lines=(*lines, text))
+    days = sum(
+        n * min(max(QUARTER_DAYS - (last - pool.next_from).days - 1, 0.0), QUARTER_DAYS)
+        for last, n in pool.terms
+    )
+    if not days:
+        text = msg("It outlasts the next quarter: a quarter's wait costs nothing.")
+        return Advice(pool, Action.RENEW, cards, lines=(*lines, text), waiting=0.0)
+    if pool.price_hour is None:
+        return Advice(pool, Action.RENEW, cards, lines=(*lines, _unpriced()))
+    text = msg(
+        "Left open in the next quarter and bridged on demand: %(hours)s card-hours × %(price)s.",
+        hours=round(24 * days), price=round(pool.price_hour, 2),
     )  # fmt: skip
-
-
-def _price(pool: PoolState, cards: int) -> float | None:
-    return None if pool.price_hour is None else cards * QUARTER_HOURS * pool.price_hour
+    return Advice(
+        pool, Action.RENEW, cards, lines=(*lines, text), waiting=24 * days * pool.price_hour
+    )

@@ -18,12 +18,13 @@ from core.messages import Message, msg
 from core.models import Organisation, Team
 from core.money import Money
 from core.quarters import Quarter
-from planning.actuals import QuarterActuals
+from planning.actuals import TERMS_AHEAD, QuarterActuals
 from planning.calibration.forecast import Forecast, forecast
 from planning.calibration.pools import PoolState, advise
 from planning.models.calibration import MeasuredOutcome
-from planning.models.telemetry import PoolDay
+from planning.models.telemetry import Ownership, PoolDay
 from planning.selectors.calibration import in_force, scores
+from planning.selectors.reserved import Reserved, reserved
 from planning.selectors.telemetry import Fleet, Pool, fleet
 
 HISTORY_DAYS = 400
@@ -42,7 +43,7 @@ def use_figures(
     low_use: float,
     team: Team | None = None,
 ) -> dict[str, Any]:
-    """Keys `use`, `queues`, `supply`, `forecast`, `recommendations`, `calibration` of a snapshot."""
+    """Keys `use`, `queues`, `supply`, `terms`, `forecast`, `recommendations`, `calibration` of a snapshot."""
     used = fleet(
         first=period.start,
         last=period.end,
@@ -57,11 +58,23 @@ def use_figures(
     ordered: Counter[str] = Counter()
     for line in actuals.orders:
         ordered[line.accelerator] += max(line.ordered - line.received, 0)
+    held = [
+        row for row in reserved()
+        if row.first_day < period.end and (row.last_day is None or row.last_day >= period.start)
+        and (team is None or row.team_slug == team.slug)
+    ]  # fmt: skip
+    by_pool = _by_pool(held, period.end)
     states = [
         _state(
-            pool, used, told, prices, ordered if pool.ownership == "owned" else Counter(), statistic
+            pool, used, told, prices, ordered if pool.ownership == "owned" else Counter(), statistic,
+            by_pool.pop(_pool_key(pool), ()), period.end,
         )
         for pool in used.pools
+    ]  # fmt: skip
+    # reserved and silent: no source tells whether they are used
+    states += [
+        PoolState(_name(key), key[1], key[2], sum(n for _day, n in terms), None, terms=terms)
+        for key, terms in by_pool.items()
     ]
     advice = advise(states, low_use=low_use, queue_limit=queue_limit)
     if not used.pools:
@@ -84,6 +97,7 @@ def use_figures(
             {"team": team, **asdict(queue)} for team, queue in sorted(used.queues.items())
         ],
         "supply": _supply(used, actuals),
+        "terms": _terms(held, actuals, period, holes),
         "forecast": [
             {
                 "pool": _name(key), "accelerator": key[1], "busy": f.mean, "low": f.low, "high": f.high,
@@ -155,6 +169,8 @@ def _state(
     prices: dict[str, float],
     ordered: Counter[str],
     statistic: str,
+    terms: tuple[tuple[date, int], ...],
+    next_from: date,
 ) -> PoolState:
     f = told.get(_pool_key(pool))
     queue = used.queues.get(pool.team)
@@ -164,8 +180,48 @@ def _state(
         cards=pool.use.cards, utilization=pool.use.utilization, sm=pool.use.sm,
         queue=queue.statistic(statistic) if queue else None,
         busy_low=f.low if f else None, busy=f.mean if f else None, busy_high=f.high if f else None,
-        on_order=order, price_hour=prices.get(pool.accelerator),
+        on_order=order, price_hour=prices.get(pool.accelerator), terms=terms, next_from=next_from,
     )  # fmt: skip
+
+
+def _by_pool(held: list[Reserved], end: date) -> dict[_Key, tuple[tuple[date, int], ...]]:
+    """Terms that outlast the quarter, by pool; an end that nobody knows is in no pool."""
+    found: dict[_Key, list[tuple[date, int]]] = defaultdict(list)
+    for row in held:
+        if row.last_day is not None and row.last_day >= end:
+            key = (row.team_slug, row.accelerator, Ownership.RESERVED.value)
+            found[key].append((row.last_day, row.cards))
+    return {key: tuple(sorted(terms)) for key, terms in found.items()}
+
+
+def _terms(
+    held: list[Reserved], actuals: QuarterActuals, period: Quarter, holes: list[Message]
+) -> list[dict[str, Any]]:
+    """What ends within the quarter or `TERMS_AHEAD` after it: reservations, cloud commitments, warranties."""
+    until = period.end + TERMS_AHEAD
+    lines: list[dict[str, Any]] = []
+
+    def add(what: str, last: date | None, **more: Any) -> None:
+        row = {
+            "what": what, "last_day": last.isoformat() if last else None, "source": "", "vendor": "", "team": "",
+            "accelerator": "", "kind": "", "number": None, "unit": "",
+        }  # fmt: skip
+        lines.append(row | more)
+
+    for row in held:
+        if row.last_day is None or row.last_day < until:
+            add("reservation", row.last_day, source=row.request, team=row.team, accelerator=row.accelerator,
+                kind=row.mode, number=row.cards)  # fmt: skip
+    for left in actuals.commitments:
+        if left.last_day is None or left.last_day < until:
+            add("commitment", left.last_day, source=left.order, vendor=left.vendor, team=left.team,
+                accelerator=left.accelerator, number=float(left.left), unit=left.unit)  # fmt: skip
+    for cover in actuals.warranties:
+        add("warranty", cover.last_day, source=cover.order, vendor=cover.vendor, team=cover.team, accelerator=cover.accelerator,
+            kind=cover.kind, number=cover.units)  # fmt: skip
+    if endless := sum(row.last_day is None for row in held):
+        holes.append(msg("For %(n)s requests no plan tells when the reservation ends.", n=endless))
+    return lines
 
 
 def _prices(organisation: Organisation, day: date) -> dict[str, float]:

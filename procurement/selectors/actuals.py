@@ -16,6 +16,7 @@ from procurement.models import Asset, BurnInRun, Delivery, PurchaseOrder, Rfq, R
 from procurement.models.assets import AssetKind
 from procurement.models.deliveries import ReceiptLine
 from procurement.models.orders import OrderLine as OrderLineRow
+from procurement.selectors.ending import commitments_left, warranty_ends
 from procurement.states import (
     AssetStatus,
     BurnInStatus,
@@ -63,6 +64,7 @@ def quarter_actuals(*, period: Quarter, organisation: Organisation) -> QuarterAc
     for card in cards:
         if card.receipt_line is not None:
             by_line[card.receipt_line.order_line_id].append(card)
+    warranties, holes = warranty_ends(period)
     return QuarterActuals(
         orders=tuple(
             _line(order, line, by_line[line.pk])
@@ -72,6 +74,9 @@ def quarter_actuals(*, period: Quarter, organisation: Organisation) -> QuarterAc
         ),
         cards=tuple(_card(card) for card in cards),
         vendors=_vendors(period),
+        warranties=warranties,
+        commitments=commitments_left(end),
+        holes=holes,
         open_rfqs=Rfq.objects.filter(
             status__in=[RfqStatus.OPEN, RfqStatus.CLOSED, RfqStatus.OPENED]
         ).count(),
