@@ -88,6 +88,28 @@ class CommitmentLeft:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenRfq:
+    """An RFQ that is published and not awarded. No bid is told: sealed ones stay so."""
+
+    rfq: str
+    title: str
+    status: str  # as stored
+    accelerators: int
+    deadline: str  # ISO 8601, with its offset
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRma:
+    """A return that is not settled."""
+
+    rma: str
+    vendor: str
+    serial: str
+    status: str  # as stored
+    fault_on: date
+
+
+@dataclass(frozen=True, slots=True)
 class QuarterActuals:
     """All of it. `holes` name what could not be told, in words."""
 
@@ -96,6 +118,8 @@ class QuarterActuals:
     vendors: tuple[VendorScore, ...] = ()
     warranties: tuple[WarrantyEnd, ...] = ()
     commitments: tuple[CommitmentLeft, ...] = ()
+    rfqs: tuple[OpenRfq, ...] = ()
+    rmas: tuple[OpenRma, ...] = ()
     open_rfqs: int = 0
     open_rmas: int = 0
     holes: tuple[Message, ...] = ()
@@ -123,6 +147,8 @@ class QuarterActuals:
         for row in data["commitments"]:
             row["committed"], row["left"] = str(row["committed"]), str(row["left"])
             row["last_day"] = row["last_day"].isoformat() if row["last_day"] else None
-        for name in ("orders", "cards", "vendors", "warranties", "commitments"):
+        for row in data["rmas"]:
+            row["fault_on"] = row["fault_on"].isoformat()
+        for name in ("orders", "cards", "vendors", "warranties", "commitments", "rfqs", "rmas"):
             data[name] = list(data[name])
         return data

@@ -84,6 +84,10 @@ urlpatterns = [
     path("ledger/<int:pk>/reverse/", budgets.EntryReverse.as_view(), name="api-entry-reverse"),
     path("reviews/", reviews.ReviewList.as_view(), name="api-reviews"),
     path("reviews/<int:pk>/", reviews.ReviewDetail.as_view(), name="api-review"),
+    path(
+        "reviews/<int:pk>/rows/<slug:name>/", reviews.ReviewRows.as_view(), name="api-review-rows"
+    ),
+    path("reviews/<int:pk>/reports/", reviews.ReviewReports.as_view(), name="api-review-reports"),
     path("reviews/<int:pk>/open/", reviews.ReviewOpen.as_view(), name="api-review-open"),
     path("reviews/<int:pk>/close/", reviews.ReviewClose.as_view(), name="api-review-close"),
     path(

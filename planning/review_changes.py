@@ -14,6 +14,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "orders": ("order", "accelerator"),
     "cards": ("serial",),
     "vendors": ("vendor",),
+    "rfqs": ("rfq",),
+    "rmas": ("rma",),
     "use": ("team", "accelerator", "ownership"),
     "queues": ("team",),
     "supply": ("accelerator",),

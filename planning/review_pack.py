@@ -38,7 +38,7 @@ class Pack:
     period: str
     as_of: str
     version: str
-    tiles: tuple[tuple[str, str, str], ...]  # label, figure, note
+    tiles: tuple[tuple[str, str, str, str], ...]  # label, figure, note, list of the rows behind it
     sections: tuple[Section, ...]
     holes: tuple[str, ...] = field(default_factory=tuple)
 
@@ -97,7 +97,7 @@ def _sum(rows: Any, key: str) -> Decimal:
     return sum((Decimal(row[key]) for row in rows), Decimal(0))
 
 
-def _tiles(data: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+def _tiles(data: Mapping[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
     currency = data["currency"]
     cards = data["cards"]
     accepted = sum(order["accepted"] for order in data["orders"])
@@ -109,6 +109,7 @@ def _tiles(data: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
             _count(len(data["requests"])),
             ngettext("%(n)s card asked for", "%(n)s cards asked for", _asked(data))
             % {"n": _count(_asked(data))},
+            "requests",
         ),
         (
             _("Budget available"),
@@ -116,14 +117,16 @@ def _tiles(data: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
             said(msg("%(n)s budgets are left out: no exchange rate", n=left_out))
             if left_out
             else "",
+            "budgets",
         ),
-        (_("Ordered"), _amount(data["ordered_total"], currency), ""),
+        (_("Ordered"), _amount(data["ordered_total"], currency), "", "orders"),
         (
             _("Cards accepted"),
             _("%(accepted)s of %(delivered)s")
             % {"accepted": _count(accepted), "delivered": _count(len(cards))},
             ngettext("%(n)s open RMA", "%(n)s open RMAs", data["open_rmas"])
             % {"n": data["open_rmas"]},
+            "cards",
         ),
     )
 
@@ -139,6 +142,7 @@ def _demand(data: Mapping[str, Any]) -> Section:
     drawn = [(row["team"], _label(Kind, row["kind"]), row["cards"]) for row in rows if row["cards"]]
     return Section(
         title=_("Demand"),
+        sources=("requests", "demand"),
         sentences=tuple(
             s
             for s in (
@@ -182,6 +186,8 @@ def _demand(data: Mapping[str, Any]) -> Section:
                     )
                     for row in rows
                 ),
+                "requests",
+                tuple({"team": row["team"], "kind": row["kind"]} for row in rows),
             ),
         )
         if rows
@@ -211,6 +217,7 @@ def _budgets(data: Mapping[str, Any]) -> Section:
     over = [row for row in rows if Decimal(row["available"]) < 0]
     return Section(
         title=_("Budget"),
+        sources=("budgets",),
         sentences=tuple(
             _("%(team)s is over its budget by %(amount)s.")
             % {
@@ -259,6 +266,8 @@ def _budgets(data: Mapping[str, Any]) -> Section:
                     )
                     for row in rows
                 ),
+                "budgets",
+                tuple({"team": row["team"], "kind": row["kind"]} for row in rows),
             ),
         )
         if rows
@@ -271,6 +280,7 @@ def _orders(data: Mapping[str, Any]) -> Section:
     rows = data["orders"]
     return Section(
         title=_("Orders and deliveries"),
+        sources=("orders", "rfqs"),
         sentences=(
             ngettext("%(n)s RFQ is open.", "%(n)s RFQs are open.", data["open_rfqs"])
             % {"n": data["open_rfqs"]},
@@ -303,6 +313,8 @@ def _orders(data: Mapping[str, Any]) -> Section:
                     )
                     for row in rows
                 ),
+                "orders",
+                tuple({"order": row["order"], "accelerator": row["accelerator"]} for row in rows),
             ),
         )
         if rows
@@ -347,6 +359,8 @@ def _acceptance(data: Mapping[str, Any]) -> Section:
                     )
                     for c in failed
                 ),
+                "cards",
+                tuple({"serial": c["serial"]} for c in failed),
             )
         )
     if vendors:
@@ -368,10 +382,13 @@ def _acceptance(data: Mapping[str, Any]) -> Section:
                     )
                     for v in vendors
                 ),
+                "cards",
+                tuple({"vendor": v["vendor"]} for v in vendors),
             )
         )
     return Section(
         title=_("Acceptance"),
+        sources=("cards", "vendors", "rmas"),
         charts=(
             charts.bars(
                 title=_("Burn-in verdicts"),
@@ -390,6 +407,7 @@ def _requests(data: Mapping[str, Any]) -> Section:
     rows = data["requests"]
     return Section(
         title=_("Requests in detail"),
+        sources=("requests",),
         tables=(
             Table(
                 _("Requests"),
@@ -415,6 +433,8 @@ def _requests(data: Mapping[str, Any]) -> Section:
                     )
                     for row in rows
                 ),
+                "requests",
+                tuple({"reference": row["reference"]} for row in rows),
             ),
         )
         if rows

@@ -10,53 +10,51 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
 from core.exports import Cell, csv_cell
 from core.organisation import organisation
 from core.pdf import Attachment, render_pdf
-from planning.models.reviews import ReviewReport
+from planning.models.reviews import BOTH, LANGUAGES, ReviewReport
 from planning.review_pack import build_pack
+from planning.review_rows import LISTS, fields_of, frozen_rows
 from planning.selectors.reviews import BUCKETS
 
 AMOUNTS = frozenset({*BUCKETS, "amount", "base_amount"})
-LISTS = (
-    "earlier_actions",
-    "plans",
-    "recommendations",
-    "requests",
-    "demand",
-    "supply",
-    "terms",
-    "use",
-    "queues",
-    "forecast",
-    "budgets",
-    "orders",
-    "cards",
-    "vendors",
-    "calibration",
-)
 
 
 def render_report(report: ReviewReport) -> bytes:
     """PDF bytes; the same snapshot, language and template give the same bytes."""
     snapshot = report.snapshot
     data = snapshot.data
-    with translation.override(report.language), timezone.override(organisation().zone):
-        pack = build_pack(data, number=snapshot.number)
+    languages = LANGUAGES if report.language == BOTH else (report.language,)
+    parts = []
+    with timezone.override(organisation().zone):
+        for place, language in enumerate(languages, 1):
+            with translation.override(language):
+                pack = build_pack(data, number=snapshot.number)
+                body = render_to_string(
+                    "planning/_review_pack_body.html",
+                    {"pack": pack, "data_hash": snapshot.data_hash, "prefix": f"p{place}"},
+                )
+            parts.append((language, pack, body))
         return render_pdf(
             "planning/review_pack.html",
-            {"pack": pack, "data_hash": snapshot.data_hash},
-            report.language,
+            {"parts": parts, "pack": parts[0][1]},
+            languages[0],
             made_at=datetime.fromisoformat(data["as_of"]),
-            attachments=attachments_of(data, pack.title),
+            attachments=attachments_of(data, parts[0][1].title),
         )
 
 
 def attachments_of(data: Mapping[str, Any], title: str) -> list[Attachment]:
     """The lists of a snapshot as CSV files."""
-    return [Attachment(f"{name}.csv", _csv(data[name]), title) for name in LISTS if data.get(name)]
+    return [
+        Attachment(f"{name}.csv", rows_csv(frozen_rows(data, name)), title)
+        for name in LISTS
+        if data.get(name)
+    ]
 
 
 def report_name(report: ReviewReport) -> str:
@@ -65,11 +63,11 @@ def report_name(report: ReviewReport) -> str:
     return f"capacity-review-{snapshot.review.code}-v{snapshot.number}-{report.language}.pdf"
 
 
-def _csv(rows: list[dict[str, Any]]) -> bytes:
+def rows_csv(rows: list[dict[str, Any]]) -> bytes:
     """Rows as CSV with a BOM, so that a spreadsheet reads the Chinese; nested values as JSON."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    names = list(rows[0])
+    names = fields_of(rows)
     writer.writerow(names)
     for row in rows:
         writer.writerow([csv_cell(_cell(name, row.get(name))) for name in names])

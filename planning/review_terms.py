@@ -37,6 +37,7 @@ def ending(data: Mapping[str, Any]) -> tuple[Section, ...]:
     return (
         Section(
             title=_("Terms that end"),
+            sources=("terms",),
             sentences=_sentences(by_kind, until),
             charts=_courses(by_kind["warranty"], by_kind["reservation"]),
             tables=(
@@ -116,6 +117,7 @@ def _reservations(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
                 )
                 for row in rows
             ),
+            "terms", tuple({"source": row["source"], "last_day": row["last_day"] or ""} for row in rows),
         ),
     )  # fmt: skip
 
@@ -137,6 +139,7 @@ def _commitments(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
                 )
                 for row in rows
             ),
+            "terms", tuple({"source": row["source"], "last_day": row["last_day"] or ""} for row in rows),
         ),
     )  # fmt: skip
 
@@ -159,5 +162,6 @@ def _warranties(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
                 )
                 for row in rows
             ),
+            "terms", tuple({"source": row["source"], "last_day": row["last_day"] or ""} for row in rows),
         ),
     )  # fmt: skip

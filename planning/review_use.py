@@ -87,6 +87,7 @@ def recommended(data: Mapping[str, Any]) -> tuple[Section, ...]:
                 )
                 for row in rows
             ),
+            "recommendations", tuple({"pool": row["pool"]} for row in rows),
         ),
         Table(
             _("The arithmetic"),
@@ -95,11 +96,13 @@ def recommended(data: Mapping[str, Any]) -> tuple[Section, ...]:
                 (pool_words(row["pool"]), " ".join(line_words(line) for line in row["lines"]))
                 for row in rows
             ),
+            "forecast", tuple({"pool": row["pool"]} for row in rows),
         ),
     ]  # fmt: skip
     return (
         Section(
             title=_("Recommendations"),
+            sources=("recommendations", "forecast", "use", "queues"),
             sentences=(
                 _(
                     "Utilisation before hardware, cards that are there before cards that are bought."
@@ -133,6 +136,7 @@ def _supply(data: Mapping[str, Any]) -> Section:
     ]
     return Section(
         title=_("Supply"),
+        sources=("supply", "cards", "orders", "use"),
         charts=(
             charts.bars(
                 title=_("Cards by accelerator"),
@@ -158,6 +162,7 @@ def _supply(data: Mapping[str, Any]) -> Section:
                     )
                     for row in rows
                 ),
+                "cards", tuple({"accelerator": row["accelerator"]} for row in rows),
             ),
         )
         if rows
@@ -194,6 +199,8 @@ def _use(data: Mapping[str, Any]) -> Section:
                     )
                     for row in rows
                 ),
+                "use",
+                tuple({n: row[n] for n in ("team", "accelerator", "ownership")} for row in rows),
             )
         )  # fmt: skip
     if queues:
@@ -211,11 +218,13 @@ def _use(data: Mapping[str, Any]) -> Section:
                     )
                     for row in queues
                 ),
+                "queues", tuple({"team": row["team"]} for row in queues),
             )
         )  # fmt: skip
     cost = data["cost_per_useful_hour"]
     return Section(
         title=_("Use and queues"),
+        sources=("use", "use_days", "queues"),
         sentences=(
             _("A useful hour cost %(amount)s.")
             % {"amount": money(Decimal(cost), data["currency"])},
@@ -240,6 +249,7 @@ def _forecast(data: Mapping[str, Any]) -> Section:
     rows = sorted(data["forecast"], key=lambda row: (-row["busy"], row["pool"]))
     return Section(
         title=_("Forecast of the next quarter"),
+        sources=("forecast",),
         sentences=(
             _("From the daily use of each pool; the error is what the same forecast would have had in the past."),
         )
@@ -261,6 +271,7 @@ def _forecast(data: Mapping[str, Any]) -> Section:
                     )
                     for row in rows
                 ),
+                "forecast", tuple({"pool": row["pool"]} for row in rows),
             ),
         )
         if rows
@@ -296,6 +307,7 @@ def learned(data: Mapping[str, Any]) -> tuple[Section, ...]:
     return (
         Section(
             title=_("Calibration"),
+            sources=("calibration",),
             sentences=(
                 _("In force: version %(number)s") % {"number": version}
                 if version is not None
@@ -315,6 +327,7 @@ def learned(data: Mapping[str, Any]) -> tuple[Section, ...]:
                         )
                         for row in rows
                     ),
+                    "calibration", tuple({"work": row["work"]} for row in rows),
                 ),
             )
             if rows

@@ -45,6 +45,7 @@ def looked_back(data: Mapping[str, Any]) -> tuple[Section, ...]:
                     )
                     for row in actions
                 ),
+                "earlier_actions", tuple({"text": row["text"], "owner": row["owner"]} for row in actions),
             )
         )  # fmt: skip
     if plans:
@@ -63,11 +64,13 @@ def looked_back(data: Mapping[str, Any]) -> tuple[Section, ...]:
                     )
                     for row in plans
                 ),
+                "plans", tuple({"team": row["team"]} for row in plans),
             )
         )  # fmt: skip
     return (
         Section(
             title=_("Since the last review"),
+            sources=("earlier_actions", "plans"),
             tables=tuple(tables),
             empty="" if tables else _("No earlier decision and no team's plan is known."),
         ),

@@ -68,6 +68,8 @@ urlpatterns = [
     path("reviews/<int:pk>/", reviews.review_detail, name="review-detail"),
     path("reviews/<int:pk>/open/", reviews.review_open, name="review-open"),
     path("reviews/<int:pk>/close/", reviews.review_close, name="review-close"),
+    path("reviews/<int:pk>/rows/<slug:name>/", reviews.review_rows, name="review-rows"),
+    path("reviews/<int:pk>/reports/", reviews.review_report_ask, name="review-report-ask"),
     path("reviews/<int:pk>/reports/<int:report_pk>/", reviews.review_report, name="review-report"),
     path(
         "reviews/<int:pk>/reports/<int:report_pk>/retry/",

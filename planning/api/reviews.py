@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.generics import ListAPIView, RetrieveAPIView
@@ -14,11 +16,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.drf import seen_version
+from core.drf import idempotent, seen_version
 from core.files import download
 from core.http import api_user
 from core.models import User
+from core.whole import whole
 from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
+from planning.review_rows import frozen_rows
 from planning.selectors.reviews import visible_reviews
 from planning.services import reviews
 
@@ -88,6 +92,51 @@ class ReviewDetail(RetrieveAPIView[CapacityReview]):
 
     def get_queryset(self) -> QuerySet[CapacityReview]:
         return visible_reviews(api_user(self.request)).prefetch_related("snapshots__reports__file")
+
+
+class RowsSerializer(serializers.Serializer[Any]):
+    """One list of a frozen version."""
+
+    version = serializers.IntegerField()
+    name = serializers.CharField()
+    rows = serializers.ListField(child=serializers.DictField())
+
+
+class ReviewRows(APIView):
+    """The frozen rows behind a figure. ?version= (the newest when left out); any field of the list narrows them."""
+
+    @extend_schema(parameters=[OpenApiParameter("version", int)], responses=RowsSerializer)
+    def get(self, request: Request, pk: int, name: str) -> Response:
+        snapshots = visible(request, pk).snapshots.all()
+        asked = request.query_params.get("version")
+        number = whole(asked) if asked else None
+        snapshot = snapshots.filter(number=number or 0).first() if asked else snapshots.first()
+        if snapshot is None:
+            raise NotFound
+        try:
+            rows = frozen_rows(snapshot.data, name, request.query_params.dict())
+        except KeyError:
+            raise NotFound from None
+        return Response({"version": snapshot.number, "name": name, "rows": rows})
+
+
+class AskSerializer(serializers.Serializer[ReviewReport]):
+    number = serializers.IntegerField(min_value=1)
+    language = serializers.CharField(max_length=10)
+
+
+class ReviewReports(APIView):
+    """Have a frozen version drawn: en, zh-hans, or both in one document."""
+
+    @extend_schema(request=AskSerializer, responses={201: ReportSerializer})
+    @idempotent
+    def post(self, request: Request, pk: int) -> Response:
+        body = AskSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        report = reviews.ask_for_report(
+            review_id=visible(request, pk).pk, by=api_user(request), **body.validated_data
+        )
+        return Response(ReportSerializer(report).data, status=201)
 
 
 class ReviewReportFile(APIView):

@@ -26,6 +26,10 @@ from core.models import (
 )
 from core.quarters import Quarter
 
+LANGUAGES = ("en", "zh-hans")
+BOTH = "both"  # one document, first in English, then in Chinese
+REPORT_LANGUAGES = [*LANGUAGE_CHOICES, (BOTH, _("English and Chinese"))]
+
 
 class CapacityReviewQuerySet(models.QuerySet["CapacityReview"]):
     def of_unit(self, team_id: int | None) -> CapacityReviewQuerySet:
@@ -164,7 +168,7 @@ class ReviewReport(models.Model):
     """The PDF of one snapshot in one language."""
 
     snapshot = models.ForeignKey(ReviewSnapshot, on_delete=models.PROTECT, related_name="reports")
-    language = models.CharField(_("language"), max_length=10, choices=LANGUAGE_CHOICES)
+    language = models.CharField(_("language"), max_length=10, choices=REPORT_LANGUAGES)
     template_version = models.PositiveSmallIntegerField()
     job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     file = models.ForeignKey(

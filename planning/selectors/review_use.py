@@ -217,8 +217,8 @@ def _terms(
             add("commitment", left.last_day, source=left.order, vendor=left.vendor, team=left.team,
                 accelerator=left.accelerator, number=float(left.left), unit=left.unit)  # fmt: skip
     for cover in actuals.warranties:
-        add("warranty", cover.last_day, source=cover.order, vendor=cover.vendor, team=cover.team, accelerator=cover.accelerator,
-            kind=cover.kind, number=cover.units)  # fmt: skip
+        add("warranty", cover.last_day, source=cover.order, vendor=cover.vendor, team=cover.team,
+            accelerator=cover.accelerator, kind=cover.kind, number=cover.units)  # fmt: skip
     if endless := sum(row.last_day is None for row in held):
         holes.append(msg("For %(n)s requests no plan tells when the reservation ends.", n=endless))
     return lines

@@ -71,6 +71,7 @@ def review_figures(
         statistic=rules.queue_statistic, queue_limit=rules.queue_hours * 3600,
         low_use=rules.oversized_percent / 100, team=team,
     )  # fmt: skip
+    frozen = actuals.to_json()
     cards = Counter(card.state for card in actuals.cards)
     verdicts = Counter(card.verdict or "none" for card in actuals.cards)
     return {
@@ -86,10 +87,10 @@ def review_figures(
         "budgets": budgets,
         "orders": orders,
         "ordered_total": ordered_total,
-        "cards": actuals.to_json()["cards"],
+        "cards": frozen["cards"],
         "card_states": dict(cards),
         "verdicts": dict(verdicts),
-        "vendors": actuals.to_json()["vendors"],
+        **{name: frozen[name] for name in ("vendors", "rfqs", "rmas")},
         "open_rfqs": actuals.open_rfqs,
         "open_rmas": actuals.open_rmas,
         **use,

@@ -23,13 +23,12 @@ from core.transitions import advance, lock
 from planning import review_policies
 from planning.actuals import QuarterActuals
 from planning.models.review_schedules import ReviewSchedule
-from planning.models.reviews import CapacityReview, ReviewReport, ReviewSnapshot
+from planning.models.reviews import BOTH, LANGUAGES, CapacityReview, ReviewReport, ReviewSnapshot
 from planning.selectors.reviews import review_figures
 from planning.services.month_one import rules
 from planning.services.review_schedules import active_schedules, start_month_of
 
-LANGUAGES = ("en", "zh-hans")
-TEMPLATE_VERSION = 1
+TEMPLATE_VERSION = 2
 Status = CapacityReview.Status
 
 
@@ -173,16 +172,17 @@ def freeze_review(
 
 def request_report(*, snapshot: ReviewSnapshot, language: str, by: User | None) -> ReviewReport:
     """Queue the PDF of a snapshot in a language; the same one twice is one row and one job."""
-    if language not in LANGUAGES:
+    choices = (*LANGUAGES, BOTH)
+    if language not in choices:
         raise InputError(
             "language",
             msg(
                 "%(value)s is not a language of reviews (%(limit)s)",
                 value=language,
-                limit=", ".join(LANGUAGES),
+                limit=", ".join(choices),
             ),
             value=language,
-            limit=", ".join(LANGUAGES),
+            limit=", ".join(choices),
         )
     report, _new = ReviewReport.objects.get_or_create(
         snapshot=snapshot, language=language, template_version=TEMPLATE_VERSION
@@ -195,6 +195,28 @@ def request_report(*, snapshot: ReviewSnapshot, language: str, by: User | None) 
             owner=by,
         )
         report.save(update_fields=["job"])
+    return report
+
+
+@transaction.atomic
+def ask_for_report(*, review_id: int, number: int, language: str, by: User) -> ReviewReport:
+    """Have a frozen version drawn in a language, or in both. Raises NotPermitted, InputError.
+
+    One that is drawn, or being drawn, is handed back as it is.
+    """
+    review = lock(CapacityReview.objects.all(), review_id)
+    require(review_policies.can_freeze_review(by))
+    snapshot = review.snapshots.filter(number=number).first()
+    if snapshot is None:
+        most = review.snapshots.aggregate(last=Max("number"))["last"] or 0
+        raise InputError(
+            "number",
+            msg("There is no version %(value)s; the newest is %(limit)s", value=number, limit=most),
+            value=number,
+            limit=most,
+        )
+    report = request_report(snapshot=snapshot, language=language, by=by)
+    record("review.report_asked", on=review, by=by, language=language, snapshot=number)
     return report
 
 

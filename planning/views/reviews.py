@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -17,10 +19,12 @@ from core.http import SignedInRequest
 from core.whole import whole
 from planning.forms.review_work import ActionForm, CancelForm, MeetingForm, MoveForm
 from planning.forms.reviews import CloseForm, FreezeForm
-from planning.models.reviews import ReviewReport, ReviewSnapshot
+from planning.models.reviews import BOTH, CapacityReview, ReviewReport, ReviewSnapshot
 from planning.review_changes import changes
-from planning.review_pack import build_pack
+from planning.review_pack import Pack, build_pack
 from planning.review_policies import can_freeze_review, can_hold_review, can_see_reviews
+from planning.review_report import rows_csv
+from planning.review_rows import cell, fields_of, frozen_rows, with_links
 from planning.review_use import pool_choices
 from planning.selectors.review_work import recommendations
 from planning.selectors.reviews import visible_reviews
@@ -52,8 +56,11 @@ def review_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "review": review,
             "snapshot": snapshot,
             "snapshots": snapshots,
-            "pack": build_pack(snapshot.data, number=snapshot.number) if snapshot else None,
+            "pack": _linked(review, snapshot) if snapshot else None,
             "reports": reports,
+            "may_ask_both": snapshot is not None
+            and can_freeze_review(request.user)
+            and not any(report.language == BOTH for report in reports),
             **_changed(snapshot, snapshots),
             "actions": shown_decisions(request.user, review.actions.select_related("owner")),
             "may_decide": can_hold_review(request.user)
@@ -89,6 +96,50 @@ def review_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             "close_form": CloseForm(initial={"version": review.version}),
         },
     )
+
+
+def _linked(review: CapacityReview, snapshot: ReviewSnapshot) -> Pack:
+    base = reverse("review-detail", args=[review.pk]) + "rows/"
+    pack = build_pack(snapshot.data, number=snapshot.number)
+    return with_links(pack, snapshot.data, base, snapshot.number)
+
+
+ROWS = 100
+
+
+@require_safe
+def review_rows(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
+    """Rows of one frozen list, of the version ?version=, where fields are as the address says; ?format=csv."""
+    review = get_object_or_404(visible_reviews(request.user), pk=pk)
+    snapshot = _asked_snapshot(request, list(review.snapshots.all()))
+    try:
+        if snapshot is None:
+            raise KeyError(name)
+        everything = frozen_rows(snapshot.data, name)
+    except KeyError:
+        raise Http404(_("No such rows")) from None
+    fields = fields_of(everything)
+    where = {field: request.GET[field] for field in fields if field in request.GET}
+    rows = frozen_rows(snapshot.data, name, where)
+    if request.GET.get("format") == "csv":
+        response = HttpResponse(rows_csv(rows), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = (
+            f'attachment; filename="{review}-v{snapshot.number}-{name}.csv"'
+        )
+        return response
+    page = Paginator(rows, ROWS).get_page(request.GET.get("page"))
+    return render(
+        request,
+        "planning/review_rows.html",
+        {
+            "review": review, "snapshot": snapshot, "name": name, "page": page, "where": list(where.items()),
+            "up": f"{review.get_absolute_url()}?version={snapshot.number}",
+            "review_title": _("Capacity review %(quarter)s") % {"quarter": review},
+            "query": urlencode({"version": snapshot.number, **where}),
+            "columns": [(field, "") for field in fields],
+            "rows": [[cell(row.get(field)) for field in fields] for row in page],
+        },
+    )  # fmt: skip
 
 
 CHANGES = 200
@@ -132,6 +183,20 @@ def review_report(request: SignedInRequest, pk: int, report_pk: int) -> FileResp
     if report.file is None:
         raise Http404(_("This document is not made yet"))
     return download(report.file)
+
+
+@require_POST
+def review_report_ask(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Have the shown version drawn in a language or in both."""
+    review = get_object_or_404(visible_reviews(request.user), pk=pk)
+    number = whole(request.POST.get("number", "")) or 0
+    reviews.ask_for_report(
+        review_id=review.pk,
+        number=number,
+        language=request.POST.get("language", ""),
+        by=request.user,
+    )
+    return redirect(f"{review.get_absolute_url()}?version={number}")
 
 
 @require_POST

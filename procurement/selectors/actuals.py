@@ -6,12 +6,19 @@ from collections import defaultdict
 from decimal import Decimal
 from statistics import fmean
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, Sum
 
 from core.models import Organisation
 from core.money import Money
 from core.quarters import Quarter
-from planning.actuals import CardResult, OrderLine, QuarterActuals, VendorScore
+from planning.actuals import (
+    CardResult,
+    OpenRfq,
+    OpenRma,
+    OrderLine,
+    QuarterActuals,
+    VendorScore,
+)
 from procurement.models import Asset, BurnInRun, Delivery, PurchaseOrder, Rfq, Rma
 from procurement.models.assets import AssetKind
 from procurement.models.deliveries import ReceiptLine
@@ -65,6 +72,7 @@ def quarter_actuals(*, period: Quarter, organisation: Organisation) -> QuarterAc
         if card.receipt_line is not None:
             by_line[card.receipt_line.order_line_id].append(card)
     warranties, holes = warranty_ends(period)
+    rfqs, rmas = _open_rfqs(), _open_rmas()
     return QuarterActuals(
         orders=tuple(
             _line(order, line, by_line[line.pk])
@@ -77,10 +85,32 @@ def quarter_actuals(*, period: Quarter, organisation: Organisation) -> QuarterAc
         warranties=warranties,
         commitments=commitments_left(end),
         holes=holes,
-        open_rfqs=Rfq.objects.filter(
-            status__in=[RfqStatus.OPEN, RfqStatus.CLOSED, RfqStatus.OPENED]
-        ).count(),
-        open_rmas=Rma.objects.exclude(status__in=ENDED_RMAS).count(),
+        rfqs=rfqs,
+        rmas=rmas,
+        open_rfqs=len(rfqs),
+        open_rmas=len(rmas),
+    )
+
+
+def _open_rfqs() -> tuple[OpenRfq, ...]:
+    rows = (
+        Rfq.objects.filter(status__in=[RfqStatus.OPEN, RfqStatus.CLOSED, RfqStatus.OPENED])
+        .annotate(cards=Sum("lines__accelerators"))
+        .order_by("pk")
+    )
+    return tuple(
+        OpenRfq(
+            row.number, row.title, row.status, row.cards or 0, row.deadline.isoformat(timespec="minutes")
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def _open_rmas() -> tuple[OpenRma, ...]:
+    rows = Rma.objects.exclude(status__in=ENDED_RMAS).select_related("vendor", "asset")
+    return tuple(
+        OpenRma(row.number, row.vendor.name, row.asset.serial, row.status, row.fault_on)
+        for row in rows.order_by("pk")
     )
 
 

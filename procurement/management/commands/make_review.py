@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
@@ -16,7 +15,7 @@ from core.organisation import today
 from planning.demo_telemetry import load_telemetry
 from planning.management.commands.load_demo import load
 from planning.models import CapacityReview, TelemetrySource
-from planning.models.reviews import ReviewReport
+from planning.models.reviews import BOTH, LANGUAGES, ReviewReport
 from planning.review_report import render_report
 from planning.services import calibration, reviews
 from procurement.services.reviews import freeze_review
@@ -27,7 +26,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--out", required=True, help="file to write")
-        parser.add_argument("--language", default="en", choices=[c for c, _n in settings.LANGUAGES])
+        parser.add_argument("--language", default="en", choices=[*LANGUAGES, BOTH])
         parser.add_argument("--quarter", help="2027Q1; the running quarter when left out")
         parser.add_argument(
             "--demo", action="store_true",
