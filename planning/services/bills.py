@@ -43,6 +43,8 @@ def post_bill(*, source_id: int, by: User) -> tuple[int, list[Message]]:
     for line in BillLine.objects.filter(source=source).order_by("day", "pk"):
         group = (line.day.replace(day=1), line.request_number, line.team_id, line.currency)
         sums[group] += line.amount
+    for group in _posted_groups(source):
+        sums.setdefault(group, Decimal(0))  # its lines were taken back
     posted, left = 0, []
     for group, amount in sorted(sums.items(), key=lambda item: (item[0][0], str(item[0][1:]))):
         try:
@@ -53,6 +55,21 @@ def post_bill(*, source_id: int, by: User) -> tuple[int, list[Message]]:
     if posted:
         record("bill.posted", on=source, by=by, team=source.team, entries=posted)
     return posted, left
+
+
+def _posted_groups(source: TelemetrySource) -> list[_Group]:
+    """The groups of which something is in the ledger, from the names of their documents."""
+    found = []
+    documents = LedgerEntry.objects.filter(
+        source__startswith=f"bill:{source.pk}:", bucket=Bucket.ACTUAL, kind=EntryKind.ACTUAL
+    ).values_list("source", flat=True)
+    for document in set(documents):
+        _bill, _source, month, number, team, currency = document.split(":")
+        first = date.fromisoformat(f"{month}-01")
+        found.append(
+            (first, int(number) if number else None, int(team) if team else None, currency)
+        )
+    return found
 
 
 def _post_group(source: TelemetrySource, group: _Group, amount: Decimal, by: User) -> int:

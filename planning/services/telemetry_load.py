@@ -310,7 +310,7 @@ def store_jobs(row: Ingestion, records: Iterable[jobs.JobRecord]) -> None:
     """Add or bring up to date. A record that knows less (a job still queued) does not undo one that knows more."""
     source = TelemetrySource.objects.select_for_update().get(pk=row.source_id)
     teams = teams_by_slug()
-    found = {record.job: record for record in records}
+    found = {record.job: record for record in jobs.attempts(records)}
     before = {run.job: run for run in JobRun.objects.filter(source=source, job__in=list(found))}
     new, changed = [], []
     for job, record in found.items():
@@ -318,6 +318,12 @@ def store_jobs(row: Ingestion, records: Iterable[jobs.JobRecord]) -> None:
         run = before.get(job)
         if run is None:
             new.append(JobRun(source=source, job=job, **values))
+            continue
+        if _is_next_attempt(run, record):
+            _keep_attempt(run)
+            for name, value in values.items():
+                setattr(run, name, value)
+            changed.append(run)
             continue
         if (run.ended_at and not record.ended) or (run.started_at and not record.started):
             row.unchanged += 1  # an older export than the one loaded before
@@ -335,6 +341,28 @@ def store_jobs(row: Ingestion, records: Iterable[jobs.JobRecord]) -> None:
     moments = [at for r in found.values() for at in (r.submitted, r.started, r.ended) if at]
     if moments:
         row.first_at, row.last_at = min(moments), max(moments)
+
+
+def _is_next_attempt(run: JobRun, record: jobs.JobRecord) -> bool:
+    """Whether the scheduler ran the job anew: it started, or went back into the queue, after the run that is known."""
+    if run.started_at is None:
+        return False
+    if run.ended_at and record.started and record.ended and run.waited_seconds == record.waited:
+        took = run.ended_at - run.started_at
+        if took == record.ended - record.started:
+            return False  # the same run by another clock: the zone of its source was put right
+    if record.started is not None:
+        return record.started > run.started_at
+    return record.submitted is not None and record.submitted > run.started_at and not record.ended
+
+
+def _keep_attempt(run: JobRun) -> None:
+    """Keep a run that another attempt follows, as a job of its own: what was taken away is not forgotten."""
+    if run.started_at is None:
+        return
+    name = f"{run.job}@{run.started_at:%Y%m%dT%H%M%SZ}"
+    values = {field: getattr(run, field) for field in _RUN_FIELDS}
+    JobRun.objects.get_or_create(source=run.source, job=name, defaults=values)
 
 
 def _run_values(record: jobs.JobRecord, team: Team | None) -> dict[str, Any]:
@@ -387,11 +415,27 @@ def store_bill(row: Ingestion, text: TextSource, reading: Reading) -> None:
             limit=", ".join(bills.NEEDED),
         )
     teams = teams_by_slug()
-    known = set(BillLine.objects.filter(source=source).values_list("key", flat=True))
-    new = []
-    for line in bills.lines(rows, columns, reading, currency=source.currency):
-        if line.key in known:
-            row.unchanged += 1
+    mapping = source.mapping.get("columns") or {}
+    cumulative = bills.is_cumulative(rows[0][1] if rows else (), mapping)
+    known = {
+        key: (pk, amount)
+        for pk, key, amount in BillLine.objects.filter(source=source).values_list(
+            "pk", "key", "amount"
+        )
+    }
+    new, moved, gone = [], [], []
+    for line in bills.lines(
+        rows, columns, reading, currency=source.currency, cumulative=cumulative
+    ):
+        kept = known.get(line.key)
+        if kept is not None and line.restated and kept[1] != line.amount:
+            if line.amount == 0:
+                gone.append(kept[0])
+                continue
+            moved.append(BillLine(pk=kept[0], amount=line.amount, quantity=line.quantity))
+            continue
+        if kept is not None or line.amount == 0:
+            row.unchanged += kept is not None
             continue
         number = line.request.upper().removeprefix("R-").lstrip("0")
         team = team_of(source, teams, line.team)
@@ -412,7 +456,9 @@ def store_bill(row: Ingestion, text: TextSource, reading: Reading) -> None:
             line_row.request_number = None
     del reading.problems[20:]
     BillLine.objects.bulk_create(new, batch_size=2000)
-    row.changed += len(new)
+    BillLine.objects.bulk_update(moved, ["amount", "quantity"], batch_size=500)
+    BillLine.objects.filter(pk__in=gone).delete()
+    row.changed += len(new) + len(moved) + len(gone)
     if new:
         days = [line.day for line in new]
         row.first_at, row.last_at = (

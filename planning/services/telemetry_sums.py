@@ -13,18 +13,40 @@ from planning.models.telemetry import SUMS, CardDay, CardHour
 
 # Sums of one series' hours. Energy is power over the seconds that the samples speak for: a gap adds nothing.
 _SHARE = "h.covered / 3600.0"
+_MEANS = ("utilization_mean", "sm_mean", "tensor_mean", "memory_mean", "power_mean")
+# Of a card and hour: share of the hour that is told, and what was told of it, figure by figure.
+_OF_AN_HOUR = ", ".join(
+    [
+        f"SUM({_SHARE}) AS told",
+        *(
+            part
+            for name in _MEANS
+            for part in (
+                f"SUM(CASE WHEN h.{name} IS NULL THEN 0 ELSE {_SHARE} END) AS {name}_told",
+                f"SUM(COALESCE(h.{name}, 0) * {_SHARE}) AS {name}_sum",
+            )
+        ),
+    ]
+)
+
+
+def _at_most_one(told: str) -> str:
+    return f"CASE WHEN x.{told} > 1 THEN 1 ELSE x.{told} END"
+
+
+# A card has one hour in an hour. Several series may speak for the same one: two exporters, jobs that share the card,
+# a pod whose series outlives it by minutes. Then their mean counts, not their sum.
 _FROM_HOURS = (
-    f"SUM({_SHARE})",
+    f"SUM({_at_most_one('told')})",
     *(
         part
-        for name in ("utilization_mean", "sm_mean", "tensor_mean", "memory_mean")
+        for name in _MEANS
         for part in (
-            f"SUM(CASE WHEN h.{name} IS NULL THEN 0 ELSE {_SHARE} END)",
-            f"SUM(COALESCE(h.{name}, 0) * {_SHARE})",
+            f"SUM({_at_most_one(name + '_told')})",
+            f"SUM(x.{name}_sum / CASE WHEN x.{name}_told > 1 THEN x.{name}_told ELSE 1 END)"
+            + (" / 1000.0" if name == "power_mean" else ""),
         )
     ),
-    f"SUM(CASE WHEN h.power_mean IS NULL THEN 0 ELSE {_SHARE} END)",
-    f"SUM(COALESCE(h.power_mean, 0) * {_SHARE}) / 1000.0",
 )
 _NAMES = ", ".join(SUMS)
 _SETS = ", ".join(f"{name} = excluded.{name}" for name in SUMS)
@@ -55,9 +77,12 @@ def _cards(day: date, zone: ZoneInfo) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO planning_cardday (card_id, day, {_NAMES}) "
-            f"SELECT s.card_id, %s, {', '.join(_FROM_HOURS)} FROM planning_cardhour h "
+            f"SELECT x.card_id, %s, {', '.join(_FROM_HOURS)} FROM ("
+            f"SELECT s.card_id, {_OF_AN_HOUR} FROM planning_cardhour h "
             "JOIN planning_cardseries s ON s.id = h.series_id WHERE h.hour >= %s AND h.hour < %s "
-            f"GROUP BY s.card_id ON CONFLICT (day, card_id) DO UPDATE SET {_SETS}",
+            "GROUP BY s.card_id, h.hour) x "
+            # SQLite takes ON for a join's unless a WHERE stands before it
+            f"WHERE 1 = 1 GROUP BY x.card_id ON CONFLICT (day, card_id) DO UPDATE SET {_SETS}",
             [_day(day), to_db(start, connection), to_db(end, connection)],
         )
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from core.messages import msg
 from planning.telemetry_formats.samples import Reading, local
-from planning.telemetry_formats.slurm import SacctFacts, sacct
+from planning.telemetry_formats.slurm import Job, SacctFacts, sacct
 from planning.telemetry_formats.values import number
 
 # Ends that somebody else caused: the card was taken away or broke.
@@ -55,21 +55,88 @@ def from_sacct(
         if job.step:
             continue
         reading.read += 1
-        asked = [moment for moment in (job.submit, job.eligible) if moment]
+        submitted, started, ended = _times(job, zone)
         yield JobRecord(
             job=job.job_id,
             name=job.name,
             account=job.account,
             state=job.state,
-            submitted=local(max(asked), zone) if asked else None,
-            started=local(job.start, zone) if job.start else None,
-            ended=local(job.end, zone) if job.end else None,
+            submitted=submitted,
+            started=started,
+            ended=ended,
             cards=job.gpus,
         )
     for line in facts.bad_rows:
         reading.refuse(msg("Line %(line)s is not a job of sacct", line=line))
     if not facts.columns:
         reading.refuse(msg("The file has no heading of sacct (JobID, State)"))
+
+
+def _times(job: Job, zone: tzinfo) -> tuple[datetime | None, datetime | None, datetime | None]:
+    """When a job could start, started and ended. One cancelled in the queue never started, whatever Slurm wrote.
+
+    In the repeated hour of autumn the instants are those in the right order that the elapsed time agrees with.
+    """
+    asked = [moment for moment in (job.submit, job.eligible) if moment]
+    submitted = local(max(asked), zone) if asked else None
+    never = job.state == "CANCELLED" and job.start == job.end and not job.elapsed_s
+    start = None if never else job.start
+    if start is None or job.end is None or job.elapsed_s is None:
+        started = local(start, zone, after=submitted) if start else None
+        return submitted, started, local(job.end, zone, after=started) if job.end else None
+    elapsed = job.elapsed_s
+    pairs = [(first, last) for first in _folds(start, zone) for last in _folds(job.end, zone)]
+    started, ended = min(
+        pairs,
+        key=lambda pair: (
+            abs((pair[1] - pair[0]).total_seconds() - elapsed),
+            submitted is not None and pair[0] < submitted,
+            pair[0],
+        ),
+    )
+    return submitted, started, ended
+
+
+def _folds(at: datetime, zone: tzinfo) -> list[datetime]:
+    """The instants that a local time may mean: two in the repeated hour."""
+    first, second = (at.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    return [first, second] if second > first else [first]
+
+
+def attempts(records: Iterable[JobRecord]) -> list[JobRecord]:
+    """Each job once by its newest attempt; earlier attempts (requeued, preempted) as jobs of their own.
+
+    `sacct --duplicates` has a row for each attempt under one number. An earlier attempt is named by its number and the
+    instant at which it started, so that the same one is found again.
+    """
+    by_job: dict[str, list[JobRecord]] = {}
+    for record in records:
+        by_job.setdefault(record.job, []).append(record)
+    found: list[JobRecord] = []
+    for rows in by_job.values():
+        runs = {row.started: row for row in rows if row.started is not None}
+        waiting = [row for row in rows if row.started is None]
+        ordered = [runs[at] for at in sorted(runs)]
+        newest = waiting[-1] if waiting and not _follows(ordered, waiting[-1]) else None
+        if newest is None:
+            newest = ordered.pop()
+        found += [earlier(row) for row in ordered]
+        found.append(newest)
+    return found
+
+
+def _follows(ordered: list[JobRecord], waiting: JobRecord) -> bool:
+    """Whether a row that has not started is an older report of a job that ran since."""
+    if not ordered:
+        return False
+    last = ordered[-1]
+    return not (waiting.submitted and last.started and waiting.submitted > last.started)
+
+
+def earlier(record: JobRecord) -> JobRecord:
+    """An attempt that another one followed, under a name of its own."""
+    at = record.started.strftime("%Y%m%dT%H%M%SZ") if record.started else "?"
+    return replace(record, job=f"{record.job}@{at}")
 
 
 def from_kubernetes(text: str, reading: Reading) -> Iterator[JobRecord]:

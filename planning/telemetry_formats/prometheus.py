@@ -103,7 +103,7 @@ def _sample(text: str, line: int) -> Sample | None:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series of an API answer: seconds since 1970 and values, None for NaN and infinities."""
+    """One series of an API answer: seconds since 1970 and values, None for NaN, infinities and DCGM's blanks."""
 
     labels: Mapping[str, str]
     points: tuple[tuple[float, float | None], ...]
@@ -195,7 +195,10 @@ def _one(item: Any) -> Series:
     labels = item.get("metric") if isinstance(item.get("metric"), dict) else {}
     pairs = item.get("values") or ([item["value"]] if "value" in item else [])
     points = tuple(
-        (float(pair[0]), number(pair[1]))
+        (
+            float(pair[0]),
+            None if (value := number(pair[1])) is not None and is_blank(value) else value,
+        )
         for pair in pairs
         if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], int | float)
     )

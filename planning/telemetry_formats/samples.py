@@ -5,6 +5,8 @@ Shares are 0 to 1, power is watts, time is an aware instant. Missing is None, ne
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -33,6 +35,15 @@ METRICS: Mapping[str, tuple[str, float]] = {
 _USED, _FREE = "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_FREE"
 _JOB_LABELS = ("hpc_job", "job_id", "slurm_job_id", "exported_pod", "pod")
 _HOST_LABELS = ("Hostname", "hostname", "node", "instance")
+# Where the exporter runs in a pod of its own, that pod stands in `pod` of a card nobody uses, and in `Hostname`.
+_EXPORTER = re.compile(r"(?:dcgm|gpu|smi|metrics)[\w-]*exporter", re.IGNORECASE)
+_MOST_POWER = 20_000.0  # of one card [W]
+# A card in parts (MIG): what the driver tells of the whole card is then 0 or stale, what the engines tell is by part.
+_PART_LABELS = ("GPU_I_ID", "GPU_I_PROFILE")
+_OF_THE_WHOLE = frozenset(
+    {"DCGM_FI_DEV_GPU_UTIL", "nvidia_smi_utilization_gpu_ratio", "nvidia_gpu_duty_cycle"}
+)
+_PROFILE = re.compile(r"(\d)g\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +77,21 @@ def from_nvidia_smi(
     lines: Iterable[tuple[int, str, str | None]], zone: tzinfo, reading: Reading, *, host: str = ""
 ) -> Iterator[Sample]:
     """Samples of `nvidia-smi --query-gpu … --format=csv`. Its times carry no zone: `zone` says which."""
+    last: dict[str, datetime] = {}  # of each card: a file is written in the order of time
     for row in rows(lines, Layout()):
         if isinstance(row, Remark):
             continue
         cells = row.cells
-        at = moment(cells.get("timestamp"))
+        written = moment(cells.get("timestamp"))
         name = cells.get("uuid") or ""
         where = row.host or host
         card = name if classify(name) is Cell.VALUE else ""
         if not card and classify(cells.get("index")) is Cell.VALUE and where:
             card = f"{where}:{cells['index']}"
-        if at is None or not card:
+        if written is None or not card:
             reading.refuse(
                 msg("Line %(line)s names no time or no card", line=row.number)
-                if at is None or where or name
+                if written is None or where or name
                 else msg("Line %(line)s has an index but no host; name the host of the file", line=row.number)
             )  # fmt: skip
             continue
@@ -88,12 +100,17 @@ def from_nvidia_smi(
             reading.refuse(msg("Line %(line)s has no figure that can be used", line=row.number))
             continue
         reading.read += 1
-        yield Sample(card, local(at, zone), where, cells.get("name", ""), "", values)
+        at = last[card] = local(written, zone, after=last.get(card))
+        yield Sample(card, at, where, cells.get("name", ""), "", values)
 
 
-def local(at: datetime, zone: tzinfo) -> datetime:
-    """The instant of a local time without zone. In the repeated hour of autumn it is the first one."""
-    return at.replace(tzinfo=zone).astimezone(UTC)
+def local(at: datetime, zone: tzinfo, *, after: datetime | None = None) -> datetime:
+    """The instant of a local time without zone.
+
+    In the repeated hour of autumn it is the first one, unless only the second does not lie before `after`.
+    """
+    first, second = (at.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    return second if after is not None and first < after <= second else first
 
 
 def _smi_values(cells: Mapping[str, str]) -> dict[str, float]:
@@ -111,9 +128,16 @@ def _smi_values(cells: Mapping[str, str]) -> dict[str, float]:
 
 
 def from_series(series: Iterable[Series], reading: Reading) -> Iterator[Sample]:
-    """Samples of a Prometheus answer. Used and free frame buffer of a card are joined to a share at each instant."""
-    memory: dict[tuple[str, float, str], dict[str, float]] = {}
+    """Samples of a Prometheus answer. Used and free frame buffer of a card are joined to a share at each instant.
+
+    The parts of a card that is cut (MIG) are joined to the card: shares weigh by the slices of each part over all that
+    the card has, so that slices that nobody set up count as unused. Such a sample belongs to no single job.
+    """
+    # By part ("" is the whole card): a part that two series speak for, at a change of its pod, counts once.
+    memory: dict[tuple[str, float, str], dict[tuple[str, str], float]] = defaultdict(dict)
+    parts: dict[tuple[str, float, str], dict[str, float]] = defaultdict(dict)
     names: dict[str, tuple[str, str]] = {}
+    told = False  # that a whole card's figure says nothing of its parts
     for one in series:
         labels = one.labels
         metric = labels.get("__name__", "")
@@ -123,47 +147,83 @@ def from_series(series: Iterable[Series], reading: Reading) -> Iterator[Sample]:
                 msg("A series of %(metric)s names no card (no UUID, no host)", metric=metric or "?")
             )
             continue
-        job = next((labels[name] for name in _JOB_LABELS if labels.get(name)), "")
+        part = next((labels[name] for name in _PART_LABELS if labels.get(name)), "")
+        job = "" if part else _job(labels)
         names[card] = (host, labels.get("modelName", ""))
         if metric in (_USED, _FREE):
             for at, value in one.points:
                 if value is not None and value >= 0:
-                    memory.setdefault((card, at, job), {})[metric] = value
+                    memory[card, at, job][part, metric] = value
             continue
         if metric not in METRICS:
             reading.refuse(
                 msg("%(metric)s is not a metric that is read here", metric=metric or "?")
             )
             continue
+        if part and metric in _OF_THE_WHOLE:
+            if not told:
+                reading.refuse(
+                    msg("%(metric)s tells nothing of the parts of a card (MIG); DCGM_FI_PROF_GR_ENGINE_ACTIVE does",
+                        metric=metric)
+                )  # fmt: skip
+            told = True
+            continue
         name, scale = METRICS[metric]
+        limit = _MOST_POWER if name == "power" else scale
+        weight = _slices(labels) if part and name in SHARES else None
         for at, value in one.points:
             if value is None:
                 continue
-            share = value / scale
-            if name in SHARES and not 0 <= share <= 1.0001:
+            if not 0 <= value <= limit * 1.0001:
                 reading.refuse(
                     msg(
                         "%(metric)s of %(card)s is %(value)s, outside 0 to %(limit)s",
-                        metric=metric, card=card, value=value, limit=scale,
+                        metric=metric, card=card, value=value, limit=limit,
                     )
                 )  # fmt: skip
                 continue
+            if weight is not None:
+                parts[card, at, name][part] = weight * value / scale
+                continue
             reading.read += 1
-            yield Sample(card, _at(at), host, labels.get("modelName", ""), job, {name: share})
-    for (card, at, job), pair in memory.items():
-        if len(pair) == 2 and sum(pair.values()) > 0:
+            yield Sample(
+                card, _at(at), host, labels.get("modelName", ""), job, {name: value / scale}
+            )
+    for (card, at, name), shares in parts.items():
+        reading.read += 1
+        host, model = names[card]
+        yield Sample(card, _at(at), host, model, "", {name: min(sum(shares.values()), 1.0)})
+    for (card, at, job), told_of in memory.items():
+        both = {part for part, _metric in told_of if {(part, _USED), (part, _FREE)} <= set(told_of)}
+        used = sum(told_of[part, _USED] for part in both)
+        total = used + sum(told_of[part, _FREE] for part in both)
+        if total > 0:
             reading.read += 1
             host, model = names[card]
-            yield Sample(
-                card, _at(at), host, model, job, {"memory": pair[_USED] / sum(pair.values())}
-            )
+            yield Sample(card, _at(at), host, model, job, {"memory": used / total})
+
+
+def _job(labels: Mapping[str, str]) -> str:
+    """The job of a series; the exporter's own pod is none."""
+    found = next((labels[name] for name in _JOB_LABELS if labels.get(name)), "")
+    return "" if _EXPORTER.search(found) else found
+
+
+def _slices(labels: Mapping[str, str]) -> float:
+    """Compute slices of a MIG part over those of its card (7; 4 on an A30). [1]"""
+    profile = _PROFILE.search(labels.get("GPU_I_PROFILE", ""))
+    all_ = 4 if "A30" in labels.get("modelName", "") else 7
+    return (int(profile[1]) if profile else 1) / all_
 
 
 def card_of(labels: Mapping[str, str]) -> tuple[str, str]:
     """(card, host) of a series' labels: the UUID, else host and index; empty when there is neither."""
-    host = next((labels[name] for name in _HOST_LABELS if labels.get(name)), "")
-    uuid = labels.get("UUID") or labels.get("uuid") or ""
-    index = labels.get("gpu") or labels.get("minor_number") or ""
+    hosts = [labels[name] for name in _HOST_LABELS if labels.get(name)]
+    host = next((name for name in hosts if not _EXPORTER.search(name)), hosts[0] if hosts else "")
+    uuid = next((labels[name] for name in ("UUID", "uuid", "gpu_uuid") if labels.get(name)), "")
+    index = next(
+        (labels[name] for name in ("gpu", "minor_number", "gpu_id") if labels.get(name)), ""
+    )
     return uuid or (f"{host}:{index}" if host and index else ""), host
 
 
