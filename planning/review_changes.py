@@ -23,6 +23,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "forecast": ("pool",),
     "recommendations": ("pool",),
     "calibration": ("work",),
+    "calibration_months": ("work", "month"),
 }
 LEFT_OUT = frozenset({"as_of", "schema", "holes", "use_days", "lines", "past", "weeks"})
 

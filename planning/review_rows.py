@@ -19,6 +19,7 @@ from planning.review_parts import Section, Table
 LISTS = (
     "earlier_actions", "plans", "recommendations", "requests", "demand", "supply", "terms", "use", "use_days", "queues",
     "forecast", "budgets", "orders", "cards", "vendors", "rfqs", "rmas", "calibration",
+    "calibration_months",
 )  # fmt: skip
 USE_DAYS = ("day", "utilization", "memory")
 

@@ -18,8 +18,10 @@ from catalog.reference import accelerator_label
 from core import charts
 from core.messages import Message
 from core.templatetags.ui import money, percent, quantity, said, significant, span
+from planning.calibration_charts import courses
 from planning.models.telemetry import Ownership
 from planning.review_parts import DASH, Section, Table
+from planning.selectors.calibration import Score
 
 SUPPLIED = ("delivered", "in_service", "owned", "reserved", "cloud", "on_order")
 MOST_CHARTS = 24  # forecasts drawn, largest pools first
@@ -162,7 +164,7 @@ def _supply(data: Mapping[str, Any]) -> Section:
                     )
                     for row in rows
                 ),
-                "cards", tuple({"accelerator": row["accelerator"]} for row in rows),
+                "supply", tuple({"accelerator": row["accelerator"]} for row in rows),
             ),
         )
         if rows
@@ -307,7 +309,8 @@ def learned(data: Mapping[str, Any]) -> tuple[Section, ...]:
     return (
         Section(
             title=_("Calibration"),
-            sources=("calibration",),
+            sources=("calibration", "calibration_months"),
+            charts=tuple(courses([Score(**row) for row in data.get("calibration_months", ())])),
             sentences=(
                 _("In force: version %(number)s") % {"number": version}
                 if version is not None

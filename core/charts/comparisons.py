@@ -83,22 +83,41 @@ def scatter(
     labels: tuple[str, str, str, str],
     rows: Iterable[tuple[str, str, float, float]],
     frontier: Iterable[str] = (),
+    bands: Iterable[tuple[Number, Number]] | None = None,
+    band_labels: tuple[str, str] = ("P10", "P90"),
+    equal: str = "",
     log_x: bool = False,
     log_y: bool = False,
 ) -> Chart:
-    """Points. Rows are (name, group, x, y); those named in `frontier` are joined by a line and carry their name."""
+    """Points. Rows are (name, group, x, y); those named in `frontier` are joined by a line and carry their name.
+
+    `bands` has (low, high) of y for each row, None where there is none: upright strokes behind the points. `equal`
+    names a line on which y is x; both axes then span the same figures.
+    """
     kept = checked(rows)
     best = list(frontier)
+    spans = None if bands is None else checked(bands)
+    if spans is not None and len(spans) != len(kept):
+        raise ValueError(f"{len(spans)} bands for {len(kept)} points")
+    whole = [row for row in spans or () if None not in row]
+    figures = [v for row in kept for v in row[2:]] + [v for row in whole for v in row]
     if log_x:
         require_positive([row[2] for row in kept], "log_x")
     if log_y:
-        require_positive([row[3] for row in kept], "log_y")
+        require_positive([*(row[3] for row in kept), *(v for row in whole for v in row)], "log_y")
 
     def build() -> Any:
         import altair as alt
 
         def axis(cls: Any, name: str, index: int, logarithmic: bool) -> Any:
             scale = alt.Scale(type="log") if logarithmic else alt.Scale(zero=False, padding=24)
+            if equal and figures:
+                least, most = (as_number(f(map(as_number, figures))) for f in (min, max))
+                scale = (
+                    alt.Scale(type="log", domain=[least / 1.3, most * 1.3], nice=False)
+                    if logarithmic
+                    else alt.Scale(domain=[least, most], nice=True)
+                )
             values = [row[index] for row in kept]
             return cls(
                 f"{name}:Q",
@@ -116,6 +135,27 @@ def scatter(
         )
         data = records(kept, "name", "group", "x", "y")
         layers: list[Any] = []
+        if equal and figures:
+            ends = (min(map(as_number, figures)), max(map(as_number, figures)))
+            line = inline([{"x": at, "y": at, "label": equal} for at in ends])
+            layers.append(
+                alt.Chart(line)
+                .mark_line(color=LINE, strokeWidth=1.5, strokeDash=[4, 3])
+                .encode(x=x, y=y)
+            )
+        if whole:
+            strokes = inline(
+                [
+                    {"x": row[2], "y": span[0], "high": span[1], "group": row[1]}
+                    for row, span in zip(kept, spans or (), strict=True)
+                    if None not in span
+                ]
+            )
+            layers.append(
+                alt.Chart(strokes)
+                .mark_rule(strokeWidth=3, opacity=0.28)
+                .encode(x=x, y=y, y2="high:Q", color=color)
+            )
         chosen = [row for row in kept if row[0] in best]
         joined = records(chosen, "name", "group", "x", "y")
         if len(chosen) > 1:
@@ -135,9 +175,14 @@ def scatter(
             )
         return alt.layer(*layers).properties(width=WIDTH, height=300)
 
+    columns: tuple[str, ...] = labels
+    shown = kept
+    if spans is not None:
+        columns = (*labels, *band_labels)
+        shown = tuple((*row, *span) for row, span in zip(kept, spans, strict=True))
     return draw(
-        "scatter", title=title, description=description, columns=labels, rows=kept, build=build,
-        frontier=best, log_x=log_x, log_y=log_y,
+        "scatter", title=title, description=description, columns=columns, rows=shown, build=build,
+        frontier=best, equal=equal, log_x=log_x, log_y=log_y,
     )  # fmt: skip
 
 

@@ -34,10 +34,10 @@ class OutcomeSerializer(serializers.ModelSerializer[MeasuredOutcome]):
     class Meta:
         model = MeasuredOutcome
         fields = [
-            "id", "reference", "kind", "accelerator_slug", "work", "team", "unit", "estimated", "low", "high",
+            "id", "reference", "kind", "accelerator_slug", "work", "team", "vendor", "unit", "estimated", "low", "high",
             "measured", "factor", "measured_at", "within", "left_out",
         ]  # fmt: skip
-        read_only_fields = ["id", "left_out"]
+        read_only_fields = ["id", "vendor", "left_out"]
         extra_kwargs: dict[str, Any] = {
             "reference": {"validators": []}
         }  # the same again is the same row

@@ -13,6 +13,8 @@ from django.utils.translation import pgettext_lazy
 from core.models import Team, User
 from planning.models.requests import CapacityRequest, visible_teams
 
+BENCHMARK = "benchmark"  # class of work of benchmarks at acceptance
+
 
 class OutcomeKind(models.TextChoices):
     """What was measured. Only speeds and times teach the estimators."""
@@ -44,6 +46,8 @@ class MeasuredOutcome(models.Model):
     request = models.ForeignKey(
         CapacityRequest, on_delete=models.PROTECT, null=True, blank=True, related_name="outcomes"
     )
+    # Who promised the figure that it is held against; empty: nobody, the estimate is the product's.
+    vendor = models.CharField(_("vendor"), max_length=200, blank=True)
     unit = models.CharField(_("unit"), max_length=16)
     estimated = models.FloatField(_("estimated"))
     low = models.FloatField(_("P10"), null=True, blank=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date
+from statistics import median
 
+from planning.models.calibration import BENCHMARK, MeasuredOutcome
 from planning.models.reviews import ReviewSnapshot
 
 LATEST = 12  # reviews looked back on
@@ -46,3 +48,29 @@ def promises() -> list[Promise]:
             )
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """How the speeds that one vendor promised turned out at acceptance."""
+
+    vendor: str  # empty: acceptances from before the vendor was kept
+    promised: int
+    held: int  # reached what was promised, less its tolerance
+    median: float  # measured ÷ promised [1]
+
+
+def benchmarks() -> list[Benchmark]:
+    """By vendor, from what was measured at acceptances; what was left out with a reason does not count."""
+    rows = MeasuredOutcome.objects.filter(work=BENCHMARK, left_out="").values_list(
+        "vendor", "estimated", "low", "measured"
+    )
+    found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    for vendor, estimated, low, measured in rows:
+        found[vendor].append((estimated, estimated if low is None else low, measured))
+    return [
+        Benchmark(
+            vendor, len(all_), sum(m >= low for _e, low, m in all_), median(m / e for e, _l, m in all_)
+        )
+        for vendor, all_ in sorted(found.items())
+    ]  # fmt: skip

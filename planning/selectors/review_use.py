@@ -117,6 +117,7 @@ def use_figures(
             for one in advice
         ],
         "calibration": [asdict(score) for score in outcomes if not score.month],
+        "calibration_months": [asdict(score) for score in outcomes if score.month],
         "calibration_version": version.number if version else None,
     }  # fmt: skip
 

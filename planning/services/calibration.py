@@ -20,7 +20,12 @@ from planning import telemetry_policies as may
 from planning.calibration.apply import as_measured, class_of
 from planning.calibration.shrinkage import Outcome, calibrate
 from planning.models.budgets import Bucket, LedgerEntry
-from planning.models.calibration import CalibrationVersion, MeasuredOutcome, OutcomeKind
+from planning.models.calibration import (
+    BENCHMARK,
+    CalibrationVersion,
+    MeasuredOutcome,
+    OutcomeKind,
+)
 from planning.models.requests import CapacityRequest
 from planning.models.telemetry import JobRun
 from planning.selectors.calibration import factor_for, in_force
@@ -52,6 +57,7 @@ def record_outcome(
     team: Team | None = None,
     request: CapacityRequest | None = None,
     factor: float = 1.0,
+    vendor: str = "",
 ) -> MeasuredOutcome:
     """Keep one outcome; the same reference again returns the one that is there. `by` None: found by the product."""
     if by is not None:
@@ -72,7 +78,7 @@ def record_outcome(
         defaults={
             "kind": kind, "accelerator_slug": accelerator_slug, "work": work, "team": team, "request": request,
             "unit": unit[:16], "estimated": estimated, "low": low, "high": high, "measured": measured,
-            "factor": factor, "measured_at": measured_at, "recorded_by": by,
+            "factor": factor, "vendor": vendor, "measured_at": measured_at, "recorded_by": by,
         },
     )  # fmt: skip
     if new:
@@ -91,9 +97,7 @@ class AcceptanceBenchmark:
     tolerance: float  # share within which the promise counts as kept [1]
     unit: str
     measured_at: datetime
-
-
-BENCHMARK = "benchmark"  # class of work of benchmarks at acceptance
+    vendor: str = ""
 
 
 def record_benchmark(found: AcceptanceBenchmark) -> MeasuredOutcome:
@@ -106,7 +110,7 @@ def record_benchmark(found: AcceptanceBenchmark) -> MeasuredOutcome:
         by=None, reference=found.reference, kind=OutcomeKind.SPEED, estimated=found.promised,
         low=found.promised * (1 - found.tolerance), high=found.promised * (1 + found.tolerance),
         measured=found.measured, unit=found.unit, measured_at=found.measured_at,
-        accelerator_slug=found.accelerator_slug, work=BENCHMARK,
+        accelerator_slug=found.accelerator_slug, work=BENCHMARK, vendor=found.vendor[:200],
     )  # fmt: skip
 
 

@@ -13,17 +13,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from catalog.reference import accelerator_label
-from core import charts
 from core.errors import DomainError
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.templatetags.ui import percent, significant
 from core.whole import whole
 from planning import telemetry_policies as may
+from planning.calibration_charts import courses, scatters
 from planning.forms.calibration import OutcomeForm
-from planning.models.calibration import CalibrationVersion, MeasuredOutcome, OutcomeKind
-from planning.selectors.calibration import Score, in_force, scores
-from planning.selectors.promises import Promise, promises
+from planning.models.calibration import CalibrationVersion, MeasuredOutcome
+from planning.selectors.calibration import in_force, scores
+from planning.selectors.promises import Benchmark, Promise, benchmarks, promises
 from planning.services import calibration
 
 PAGE = 30
@@ -53,14 +53,14 @@ def _context(request: SignedInRequest, **more: Any) -> dict[str, Any]:
             (_("Outcomes"), "num"), (_("Remark"), ""),
         ],
         "drifting": [] if version is None else [" · ".join(cell) for cell in version.result["drifting"]],
-        "scatter": _scatter(drawn),
-        "course": _course(found),
+        "charts": [*scatters(drawn), *courses([s for s in found if s.month])],
         "score_columns": [
             (_("Class of work"), ""), (_("Outcomes"), "num"), (_("Median error"), "num"),
-            (_("Between P10 and P90"), "num"),
+            (_("Between P10 and P90"), "num"), (_("With a band"), "num"),
         ],
         "scores": [
-            [s.work, number_format(s.outcomes), percent(s.median_error, 1), percent(s.within)]
+            [s.work, number_format(s.outcomes), percent(s.median_error, 1), percent(s.within),
+             number_format(s.banded)]
             for s in found
             if not s.month
         ],
@@ -68,6 +68,11 @@ def _context(request: SignedInRequest, **more: Any) -> dict[str, Any]:
             (_("Vendor"), ""), (_("Promises"), "num"), (_("Held"), "num"), (_("Late on average"), "num"),
         ],
         "promises": [_promise(p) for p in promises()] if may.can_see_sources(request.user) else [],
+        "benchmark_columns": [
+            (_("Vendor"), ""), (_("Promises"), "num"), (_("Held"), "num"),
+            (_("Measured of what was promised, median"), "num"),
+        ],
+        "benchmarks": [_benchmark(b) for b in benchmarks()] if may.can_see_sources(request.user) else [],
         "may_keep": may.can_keep_sources(request.user),
         "form": OutcomeForm(),
         **more,
@@ -88,36 +93,14 @@ def _promise(promise: Promise) -> list[str]:
     return [promise.vendor, number_format(promise.due), held, late]
 
 
-def _scatter(rows: list[MeasuredOutcome]) -> charts.Chart | None:
-    points = [
-        (row.reference, row.work or row.get_kind_display(), row.estimated, row.measured)
-        for row in rows
-        if row.kind == OutcomeKind.SPEED
+def _benchmark(found: Benchmark) -> list[str]:
+    held = f"{found.held} ({percent(found.held / found.promised)})"
+    return [
+        found.vendor or _("Not told"),
+        number_format(found.promised),
+        held,
+        percent(found.median),
     ]
-    if not points:
-        return None
-    low = min(min(p[2], p[3]) for p in points)
-    high = max(max(p[2], p[3]) for p in points)
-    ideal = [(_("as estimated"), _("measured = estimated"), at, at) for at in (low, high)]
-    return charts.scatter(
-        title=_("Predicted against measured"),
-        description=_("Speeds of runs and benchmarks. On the line, the estimate was right."),
-        labels=(_("Outcome"), _("Class of work"), _("Estimated"), _("Measured")),
-        rows=[*points, *ideal],
-        log_x=True,
-        log_y=True,
-    )
-
-
-def _course(found: list[Score]) -> charts.Chart | None:
-    rows = [(s.month, s.work, s.median_error * 100, None, None) for s in found if s.month]
-    if not rows:
-        return None
-    return charts.lines(
-        title=_("Error by class over time"),
-        labels=(_("Month"), _("Class of work"), _("Median error [%]")),
-        rows=sorted(rows, key=lambda row: (row[0], row[1])),
-    )
 
 
 @require_POST

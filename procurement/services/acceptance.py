@@ -262,6 +262,7 @@ def _teach(acceptance: Acceptance, included: Sequence[AcceptanceUnit]) -> None:
                 tolerance=float(result.promise.tolerance_rate),
                 unit=result.promise.unit,
                 measured_at=max(u.source.measured_at for u in result.alike if u.source),
+                vendor=acceptance.delivery.vendor.name,
             )
         )
 

@@ -109,3 +109,33 @@ def test_queries_do_not_grow_with_outcomes(client, organisation, make_user):
     for n in range(1, 25):
         outcome(n)
     assert count() == before <= 15
+
+
+def test_each_kind_has_its_scatter_with_bands_and_the_line_on_which_the_estimate_is_right(
+    client, organisation, make_user
+):
+    outcome(1, 0.8, low=50.0, high=150.0)
+    outcome(2, 1.0, low=None, high=None)  # nobody told a band
+    client.force_login(make_user(Role.OPERATIONS, language="en"))
+    charts = {c.title: c for c in client.get(reverse(PAGE)).context["charts"]}
+    (name,) = [title for title in charts if title.startswith("Predicted against measured")]
+    chart = charts[name]
+    assert chart.columns[-2:] == ("P10", "P90")
+    assert {row[-2:] for row in chart.rows} == {(50.0, 150.0), (None, None)}
+    coverage = charts["Coverage of P10 to P90 over time"]
+    assert [row[2] for row in coverage.rows] == [100.0]
+
+
+def test_promised_speeds_are_told_by_vendor_to_those_who_may_see_them(
+    client, organisation, make_user, team
+):
+    for n, (vendor, measured) in enumerate([("浪潮", 99.0), ("浪潮", 80.0), ("Other", 101.0)]):
+        row = outcome(n, measured / 100, low=95.0, high=105.0)
+        MeasuredOutcome.objects.filter(pk=row.pk).update(
+            work="benchmark", vendor=vendor, estimated=100.0, measured=measured
+        )
+    client.force_login(make_user(Role.OPERATIONS, language="en"))
+    rows = client.get(reverse(PAGE)).context["benchmarks"]
+    assert [row[:3] for row in rows] == [["Other", "1", "1 (100 %)"], ["浪潮", "2", "1 (50 %)"]]
+    client.force_login(make_user(Role.REQUESTER, team=team))
+    assert client.get(reverse(PAGE)).context["benchmarks"] == []
