@@ -36,7 +36,13 @@ def render_report(report: ReviewReport) -> bytes:
                 pack = build_pack(data, number=snapshot.number)
                 body = render_to_string(
                     "planning/_review_pack_body.html",
-                    {"pack": pack, "data_hash": snapshot.data_hash, "prefix": f"p{place}"},
+                    {
+                        "pack": pack,
+                        "data_hash": snapshot.data_hash,
+                        "prefix": f"p{place}",
+                        "another": place > 1,
+                        "made_at": datetime.fromisoformat(data["as_of"]),
+                    },
                 )
             parts.append((language, pack, body))
         return render_pdf(

@@ -35,7 +35,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
                 "idle",
                 msg("Instances idle"),
                 2.0,
-                (Check(msg("List running instances with their utilisation over a week")),),
+                (
+                    Check(
+                        msg("List running instances with their utilisation over a week"),
+                        "aws ec2 describe-instances --filters Name=instance-state-name,Values=running",
+                    ),
+                ),
                 (free(msg("Stop them by schedule; budget alarm; clean up")),),
                 {"night": 2.0},
                 when(lambda s: below(s.utilization, LOW_USE) or s.idle > 0),
@@ -45,7 +50,13 @@ SYMPTOMS: tuple[Symptom, ...] = (
                 "reads",
                 msg("Data reads, egress and snapshots"),
                 1.5,
-                (Check(msg("Group the bill's lines by kind of use")),),
+                (
+                    Check(
+                        msg("Group the bill's lines by kind of use"),
+                        "aws ce get-cost-and-usage --time-period Start=FIRST,End=LAST --granularity MONTHLY"
+                        " --metrics UnblendedCost --group-by Type=DIMENSION,Key=USAGE_TYPE",
+                    ),
+                ),
                 (
                     Remedy(
                         msg("Local cache and fewer snapshots"),
@@ -58,7 +69,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
                 "on-demand",
                 msg("The wrong way of paying"),
                 1.5,
-                (Check(msg("Compare hours on demand with a reservation of the base load")),),
+                (
+                    Check(
+                        msg("Compare hours on demand with a reservation of the base load"),
+                        "aws ce get-reservation-coverage --time-period Start=FIRST,End=LAST",
+                    ),
+                ),
                 (
                     Remedy(
                         msg("Spot for what may be interrupted, with checkpoints"),
@@ -87,7 +103,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
                 "oversized",
                 msg("There are more cards than work"),
                 1.5,
-                (Check(msg("Compare cards in use at the busiest hour with cards owned")),),
+                (
+                    Check(
+                        msg("Compare cards in use at the busiest hour with cards owned"),
+                        "max_over_time(count(DCGM_FI_DEV_GPU_UTIL > 5)[7d:1h])",
+                    ),
+                ),
                 (
                     Remedy(
                         msg("Lend them to another team, or shrink"),
@@ -160,7 +181,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
                 "capacity",
                 msg("There are too few cards"),
                 1.5,
-                (Check(msg("Is utilisation above four fifths while jobs wait?")),),
+                (
+                    Check(
+                        msg("Is utilisation above four fifths while jobs wait?"),
+                        "avg(avg_over_time(DCGM_FI_DEV_GPU_UTIL[7d])); squeue -t PENDING -o '%i %r %S'",
+                    ),
+                ),
                 (
                     Remedy(
                         msg("Grow the pool"),
@@ -215,7 +241,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
                 "peaks",
                 msg("Demand comes in peaks"),
                 0.5,
-                (Check(msg("Draw waiting jobs by hour of the week")),),
+                (
+                    Check(
+                        msg("Draw waiting jobs by hour of the week"),
+                        "sacct -X -a -P -S now-28days -o JobID,Submit,Eligible,Start,State,AllocTRES",
+                    ),
+                ),
                 (
                     Remedy(
                         msg("Move what can wait to nights; send peaks to spot"),

@@ -147,7 +147,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
                 "cache",
                 msg("The KV cache leaves room for few sequences"),
                 1.0,
-                (Check(msg("Read how many sequences fit in the engine's log")),),
+                (
+                    Check(
+                        msg("Read how many sequences fit in the engine's log"),
+                        "grep -iE 'maximum concurrency|KV cache size|preempt' engine.log",
+                    ),
+                ),
                 (free(msg("8-bit KV cache, shorter context limits, prefix caching")),),
                 {"long_context": 2.0},
                 when(lambda s: above(s.memory, 0.9), 1.0),

@@ -211,7 +211,11 @@ class FleetView(APIView):
                 "quarter": str(quarter),
                 "pools": [{**asdict(pool), "use": asdict(pool.use)} for pool in found.pools],
                 "total": asdict(found.total),
-                "idle_owned": found.idle_owned,
+                "idle_owned": found.idle_owned if found.pools else None,
+                "days": [
+                    {"day": day.isoformat(), "utilization": use, "memory": memory}
+                    for day, use, memory in found.days
+                ],
                 "queues": {team: asdict(queue) for team, queue in found.queues.items()},
                 "spent": str(found.spent) if found.spent else None,
                 "cost_per_useful_hour": str(found.cost_per_useful_hour)

@@ -53,6 +53,7 @@ def telemetry_fleet(request: SignedInRequest) -> HttpResponse:
         "planning/telemetry_fleet.html",
         {
             "fleet": figures,
+            "idle_owned": figures.idle_owned if figures.pools else None,
             "quarter": quarter,
             "earlier": quarter.previous(),
             "later": quarter.next() if quarter < quarter_at(org=org) else None,
