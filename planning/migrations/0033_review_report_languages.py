@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("planning", "0031_site_country"),
+        ("planning", "0032_decisions_become_transfers"),
     ]
 
     operations = [
