@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -21,6 +21,7 @@ from planning.review_pack import build_pack
 from planning.review_rows import LISTS, fields_of, frozen_rows
 from planning.selectors.reviews import BUCKETS
 
+TEMPLATE = "planning/review_pack.html"
 AMOUNTS = frozenset({*BUCKETS, "amount", "base_amount"})
 
 
@@ -29,29 +30,40 @@ def render_report(report: ReviewReport) -> bytes:
     snapshot = report.snapshot
     data = snapshot.data
     languages = LANGUAGES if report.language == BOTH else (report.language,)
-    parts = []
-    with timezone.override(organisation().zone):
-        for place, language in enumerate(languages, 1):
-            with translation.override(language):
-                pack = build_pack(data, number=snapshot.number)
-                body = render_to_string(
-                    "planning/_review_pack_body.html",
-                    {
-                        "pack": pack,
-                        "data_hash": snapshot.data_hash,
-                        "prefix": f"p{place}",
-                        "another": place > 1,
-                        "made_at": datetime.fromisoformat(data["as_of"]),
-                    },
-                )
-            parts.append((language, pack, body))
+    context = pack_context(
+        data, number=snapshot.number, data_hash=snapshot.data_hash, languages=languages,
+        zone=organisation().zone,
+    )  # fmt: skip
+    with translation.override(languages[0]):
         return render_pdf(
-            "planning/review_pack.html",
-            {"parts": parts, "pack": parts[0][1]},
+            TEMPLATE,
+            context,
             languages[0],
             made_at=datetime.fromisoformat(data["as_of"]),
-            attachments=attachments_of(data, parts[0][1].title),
+            attachments=attachments_of(data, context["pack"].title),
         )
+
+
+def pack_context(
+    data: Mapping[str, Any], *, number: int, data_hash: str, languages: Sequence[str], zone: tzinfo
+) -> dict[str, Any]:
+    """What `TEMPLATE` draws: the pack once in each of `languages`, and the first one as `pack`."""
+    parts = []
+    for place, language in enumerate(languages, 1):
+        with translation.override(language), timezone.override(zone):
+            pack = build_pack(data, number=number)
+            body = render_to_string(
+                "planning/_review_pack_body.html",
+                {
+                    "pack": pack,
+                    "data_hash": data_hash,
+                    "prefix": f"p{place}",
+                    "another": place > 1,
+                    "made_at": datetime.fromisoformat(data["as_of"]),
+                },
+            )
+        parts.append((language, pack, body))
+    return {"parts": parts, "pack": parts[0][1]}
 
 
 def attachments_of(data: Mapping[str, Any], title: str) -> list[Attachment]:

@@ -319,7 +319,7 @@ def test_the_next_delivery_of_a_report_numbers_its_lines_anew_and_counts_them_on
 
 
 @pytest.mark.django_db
-def test_what_a_later_delivery_takes_back_is_taken_back_in_the_ledger(organisation):
+def test_what_a_later_delivery_takes_back_is_taken_back_in_the_ledger():
     w = builders.world()
     of = source("bill", currency="CNY")
     head = "lineItem/UsageStartDate,lineItem/UnblendedCost,lineItem/CurrencyCode,resourceTags/user:team\n"
