@@ -97,13 +97,12 @@ def _open_rfqs() -> tuple[OpenRfq, ...]:
         Rfq.objects.filter(status__in=[RfqStatus.OPEN, RfqStatus.CLOSED, RfqStatus.OPENED])
         .annotate(cards=Sum("lines__accelerators"))
         .order_by("pk")
+        .values_list("number", "title", "status", "cards", "deadline")
     )
     return tuple(
-        OpenRfq(
-            row.number, row.title, row.status, row.cards or 0, row.deadline.isoformat(timespec="minutes")
-        )
-        for row in rows
-    )  # fmt: skip
+        OpenRfq(number, title, status, cards or 0, deadline.isoformat(timespec="minutes"))
+        for number, title, status, cards, deadline in rows
+    )
 
 
 def _open_rmas() -> tuple[OpenRma, ...]:
