@@ -56,6 +56,8 @@ CHOICE_SETS = (
 ENUM_NAMES = {
     **{f"{path.rsplit('.', 1)[-1]}Enum": path for path in CHOICE_SETS},
     "CurrencyEnum": "core.models.CURRENCY_CHOICES",
+    "LanguageEnum": "core.models.LANGUAGE_CHOICES",
+    "ReportLanguageEnum": "planning.models.reviews.REPORT_LANGUAGES",
     "ModelKindEnum": "catalog.models.ModelArchitecture.Kind",
     "PriceKindEnum": "catalog.models.OfferPrice.Kind",
     "RecordOriginEnum": "catalog.models.provenance.Origin",

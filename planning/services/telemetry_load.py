@@ -35,7 +35,13 @@ from planning.services.telemetry_sums import local_days, refresh_days
 from planning.telemetry_formats import bills, jobs
 from planning.telemetry_formats.hours import Hour
 from planning.telemetry_formats.prometheus import Answer, api_series
-from planning.telemetry_formats.samples import Reading, Sample, from_nvidia_smi, from_series
+from planning.telemetry_formats.samples import (
+    Reading,
+    Sample,
+    from_nvidia_smi,
+    from_series,
+    remarks,
+)
 from planning.telemetry_formats.slurm import SreportFacts, sreport
 from planning.telemetry_formats.source import Source as TextSource
 from planning.telemetry_formats.source import TooLargeError
@@ -108,6 +114,7 @@ def _load(row: Ingestion, text: TextSource, reading: Reading, report: Report) ->
         case SourceKind.PROMETHEUS | SourceKind.PUSH:
             answer = Answer()
             store_samples(row, from_series(api_series(text.byte_chunks(), answer), reading), report)
+            reading.problems.extend(remarks(answer))
             if answer.status != "success" or not answer.whole:
                 reading.refuse(
                     msg("The answer is not whole: %(problem)s", problem=answer.error or answer.status or "–")

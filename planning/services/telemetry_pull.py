@@ -22,7 +22,7 @@ from planning import telemetry_policies as may
 from planning.models.telemetry import Ingestion, SourceKind, TelemetrySource
 from planning.services.telemetry_load import Report, finish, store_samples
 from planning.telemetry_formats.prometheus import Answer, Series, api_series
-from planning.telemetry_formats.samples import METRICS, Reading, from_series
+from planning.telemetry_formats.samples import METRICS, Reading, from_series, remarks
 
 TIMEOUT = 30  # [s]
 MAX_POINTS = 10_000  # of one series and question; the server refuses more than 11,000
@@ -67,7 +67,7 @@ def pull(
     try:
         while start < end:
             stop = min(start + window, end)
-            store_samples(row, from_series(_ask(source, start, stop), reading))
+            store_samples(row, from_series(_ask(source, start, stop, reading), reading))
             source.pulled_until = stop
             TelemetrySource.objects.filter(pk=source.pk).update(pulled_until=stop)
             start = stop
@@ -92,7 +92,9 @@ def query(source: TelemetrySource) -> str:
     return f'{{__name__=~"{names}"{more}}}'
 
 
-def _ask(source: TelemetrySource, start: datetime, stop: datetime) -> Iterator[Series]:
+def _ask(
+    source: TelemetrySource, start: datetime, stop: datetime, reading: Reading
+) -> Iterator[Series]:
     body = urllib.parse.urlencode(
         {
             "query": query(source),
@@ -121,6 +123,7 @@ def _ask(source: TelemetrySource, start: datetime, stop: datetime) -> Iterator[S
         raise SourceUnreachable(
             msg("%(address)s: %(problem)s", address=address, problem=answer.error or "the answer is not whole")
         )  # fmt: skip
+    reading.problems.extend(remarks(answer))
 
 
 def _chunks(response: HTTPResponse) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, tzinfo
 
 from core.messages import Message, msg
 from planning.telemetry_formats.nvidia_smi_csv import Layout, Remark, moment, rows
-from planning.telemetry_formats.prometheus import Series
+from planning.telemetry_formats.prometheus import Answer, Series
 from planning.telemetry_formats.values import Cell, classify, number
 
 FIELDS = ("utilization", "sm_activity", "tensor_activity", "memory", "power")
@@ -201,6 +201,14 @@ def from_series(series: Iterable[Series], reading: Reading) -> Iterator[Sample]:
             reading.read += 1
             host, model = names[card]
             yield Sample(card, _at(at), host, model, job, {"memory": used / total})
+
+
+def remarks(answer: Answer) -> list[Message]:
+    """What the server said beside its series: a federated one answers with what it reached, and says so only here."""
+    return [
+        msg("The server remarks that its answer may lack data: %(problem)s", problem=text)
+        for text in answer.warnings[:3]
+    ]
 
 
 def _job(labels: Mapping[str, str]) -> str:

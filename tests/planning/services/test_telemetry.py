@@ -361,6 +361,9 @@ def prometheus():
             answer = prometheus_answer(
                 float(body["start"][0]), float(body["end"][0]), int(body["step"][0])
             )
+            if self.path.startswith("/partial/"):
+                said = b'{"warnings":["store 2 timed out"],'
+                answer = answer.replace(b"{", said, 1)
             self.send_response(200)
             self.end_headers()
             self.wfile.write(answer)
@@ -394,6 +397,14 @@ def test_a_pull_asks_from_where_the_last_one_ended(organisation, prometheus, mon
     assert of.pulled_until == T0 + timedelta(hours=3)
     again = telemetry_pull.pull(source_id=of.pk, until=T0 + timedelta(hours=3, minutes=50))
     assert (row.changed, again.changed, again.unchanged) == (5, 0, 2)
+
+
+def test_an_answer_that_may_lack_data_says_so(organisation, prometheus):
+    address, _asked = prometheus
+    of = source("prometheus", url=f"{address}/partial", pulled_until=T0)
+    row = telemetry_pull.pull(source_id=of.pk, until=T0 + timedelta(hours=1))
+    assert row.read > 0
+    assert [problem["params"] for problem in row.problems] == [{"problem": "store 2 timed out"}]
 
 
 def test_a_server_that_refuses_is_told_and_nothing_moves(organisation, prometheus, monkeypatch):
