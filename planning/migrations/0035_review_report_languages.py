@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("planning", "0032_decisions_become_transfers"),
+        ("planning", "0034_review_schedules"),
     ]
 
     operations = [

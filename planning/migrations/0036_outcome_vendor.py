@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("planning", "0033_review_report_languages"),
+        ("planning", "0035_review_report_languages"),
     ]
 
     operations = [
