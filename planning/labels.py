@@ -113,6 +113,7 @@ def name_own_actions() -> None:
             "review.frozen": _("Figures of the review frozen"),
             "review.opened": _("Review meeting started"),
             "review.report_ready": _("Review pack ready"),
+            "review.report_asked": _("Review pack asked for"),
             "review.report_made": _("Review pack made"),
             "review.closed": _("Review closed"),
             "review_schedule.added": _("Review schedule added"),
