@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage
 from django.db import DatabaseError
-from django.http import FileResponse
+from django.http import FileResponse, Http404
 from django.utils import timezone
 from django.utils.http import content_disposition_header
 
@@ -199,3 +199,10 @@ def download(stored: StoredFile) -> FileResponse:
     response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     return response
+
+
+def download_made(stored: StoredFile | None) -> FileResponse:
+    """`download` of a file that a task makes; Http404 until it is there."""
+    if stored is None:
+        raise Http404
+    return download(stored)

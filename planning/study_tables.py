@@ -147,7 +147,7 @@ def merged_cards(result: Mapping[str, Any]) -> list[Card]:
 
 def by_key(result: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Plans by key, the nearest misses included."""
-    return {plan["key"]: plan for plan in [*result["plans"], *result["nearest"]]}
+    return {plan["key"]: plan for plan in [*result.get("plans", ()), *result.get("nearest", ())]}
 
 
 def plan_card(

@@ -85,6 +85,8 @@ def memo_context(record: dict[str, Any], digest: str) -> dict[str, Any]:
             | {"own": _amount(row["own_net"])}
             for row in record["sheet"]
         ],
+        "whole_costs": [_whole(row) for row in record.get("whole_costs", [])],
+        "assumptions": _assumptions(record),
         "parts": [_money(row, "net", "tax", "gross") for row in record["parts"]],
         "against": [
             _money(row, "approved", "total", "difference")
@@ -107,6 +109,22 @@ def memo_context(record: dict[str, Any], digest: str) -> dict[str, Any]:
         "quotes": [_timed(row, "received_at") for row in record["quotes"]],
         "statements": [_timed(row, "at") for row in record["statements"]],
     }
+
+
+def _whole(row: dict[str, Any]) -> dict[str, Any]:
+    return _money(row, "total", "per_warranted_year") | {
+        "lines": [_money(line, "amount") for line in row["lines"]],
+        "per_pflop_hour": [_money(unit, "amount") for unit in row["per_pflop_hour"]],
+        "per_million_tokens": [_money(unit, "amount") for unit in row["per_million_tokens"]],
+    }
+
+
+def _assumptions(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """What any of the whole costs assumes, each once."""
+    found: list[dict[str, Any]] = []
+    for row in record.get("whole_costs", []):
+        found += [one for one in row["assumptions"] if one not in found]
+    return found
 
 
 def _payments(record: dict[str, Any]) -> list[dict[str, Any]]:

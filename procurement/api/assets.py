@@ -7,7 +7,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from django.conf import settings
-from django.http import FileResponse, Http404, HttpResponse
+from django.http import FileResponse, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 
 from core.drf import idempotent
 from core.errors import InputError
-from core.files import download
+from core.files import download, download_made
 from core.http import api_user
 from core.messages import msg
 from core.organisation import today
@@ -161,6 +161,4 @@ class CertificateDownload(APIView):
     def get(self, request: Request, pk: int, language: str) -> HttpResponseBase:
         acceptance = visible(request, "acceptance", pk)
         row = get_object_or_404(acceptance.certificates.select_related("file"), language=language)
-        if row.file is None:
-            raise Http404
-        return download(row.file)
+        return download_made(row.file)

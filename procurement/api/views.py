@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.drf import idempotent, seen_version
-from core.files import download
+from core.files import download_made
 from core.http import api_user
 from planning.models import CapacityRequest
 from procurement import policies
@@ -417,9 +417,7 @@ class RfqDocumentFile(APIView):
     def get(self, request: Request, pk: int, document: int) -> HttpResponseBase:
         rfq = visible(request, "rfq", pk)
         row = get_object_or_404(rfq.documents.select_related("file"), pk=document)
-        if row.file is None:
-            raise NotFound
-        return download(row.file)
+        return download_made(row.file)
 
 
 class RfqComparison(APIView):
@@ -505,9 +503,7 @@ class AwardDocumentFile(APIView):
     def get(self, request: Request, pk: int, document: int) -> HttpResponseBase:
         award = visible(request, "award", pk)
         row = get_object_or_404(award.documents.select_related("file"), pk=document)
-        if row.file is None:
-            raise NotFound
-        return download(row.file)
+        return download_made(row.file)
 
 
 class OrderAmendments(APIView):

@@ -13,8 +13,9 @@ from core.organisation import organisation
 from procurement.milestones import parts_of as payment_parts
 from procurement.models import Award, Quote, Rfq
 from procurement.selectors.award_facts import award_facts
-from procurement.selectors.comparison import compare
+from procurement.selectors.comparison import Comparison, compare
 from procurement.selectors.sensitivity import ranking_sensitivity
+from procurement.selectors.whole_cost import whole_costs
 from procurement.states import QuoteStatus
 
 SENDER = ("name", "legal_name", "address", "time_zone")
@@ -37,6 +38,7 @@ def record_of(award: Award, *, by: User, at: datetime, over_reason: str = "") ->
         "currency": comparison.currency,
         "weights": comparison.weights,
         "sheet": award.sheet,
+        "whole_costs": _whole_costs(comparison),
         "sensitivity": hang.to_json() if hang else None,
         "award": {
             "to_none": award.to_none,
@@ -91,6 +93,15 @@ def _asked(rfq: Rfq) -> dict[str, Any]:
             for line in rfq.lines.select_related("request")
         ],
     }
+
+
+def _whole_costs(comparison: Comparison) -> list[dict[str, Any]]:
+    """What each compared quote costs over the years of service and per unit of the work, as counted at the decision."""
+    found = whole_costs(comparison)
+    return [
+        {"vendor": row.quote.vendor.name, "quote": row.quote.pk, **found[row.quote.pk].frozen()}
+        for row in comparison.rows
+    ]
 
 
 def _quotes(rfq: Rfq) -> list[Quote]:

@@ -14,6 +14,7 @@ from catalog.reference import accelerators
 from core.models import Organisation
 from core.organisation import organisation
 from planning.models import PlanChoice
+from planning.study_tables import by_key
 from planning.workloads import Kind
 from procurement.models import Quote, RfqLine, RfqRequirement
 from procurement.requirements import (
@@ -80,8 +81,7 @@ def _estimate(plan: PlanChoice) -> Mapping[str, Any]:
     """What the study found of the chosen plan; empty where it estimated nothing."""
     if plan.study is None:
         return {}
-    plans: list[dict[str, Any]] = (plan.study.result or {}).get("plans") or []
-    found = next((one for one in plans if one.get("key") == plan.plan_key), {})
+    found = by_key(plan.study.result or {}).get(plan.plan_key, {})
     return found.get("estimate") or {}
 
 

@@ -26,7 +26,7 @@ from planning.economics.types import HOURS_PER_YEAR, ServerPlatform
 from planning.models import PlanChoice
 from planning.selectors.owned_use import measured_utilisation
 from planning.services.snapshots import corrected_costs
-from planning.study.search.costs import YEARS
+from planning.study.search.costs import SHELL, YEARS
 from planning.study.workloads import ONLINE, TRAINING, Kind
 from procurement.models import QuoteLine, RfqLine
 from procurement.models.quotes import LineKind
@@ -35,7 +35,6 @@ from procurement.selectors.comparison import Comparison, Row
 BESIDE = msg("Lines beside the accelerators, as quoted")
 TAX = msg("Tax that is not reclaimed")
 SIXTEEN_BIT = ("bf16", "fp16")
-SHELL = 1.5  # server over its cards' TDP, as the engine takes it where no server is known [1]
 DAY = 86_400  # [s]
 UNIT_STEP = Decimal("0.0001")  # a unit of work may cost less than the minor unit of the currency
 
@@ -62,15 +61,22 @@ class WholeCost:
     assumptions: tuple[Message, ...] = ()
     unknown: Message | None = None  # why there is no total
 
+    def frozen(self) -> dict[str, Any]:
+        """To be kept: words as templates with their parameters, so that they can be read in either language later."""
+        return self.to_json(None)
+
     def to_json(self, said: Any) -> dict[str, Any]:
-        """Amounts as strings, words by `said`."""
+        """Amounts as strings, words by `said`; None: as `Message.to_json`."""
+
+        def told(message: Message) -> Any:
+            return message.to_json() if said is None else message.render(said)
 
         def units(rows: Iterable[UnitCost]) -> list[dict[str, Any]]:
             return [
                 {
                     "line": row.position,
                     "amount": money_json(row.amount),
-                    "told": None if row.told is None else row.told.render(said),
+                    "told": None if row.told is None else told(row.told),
                 }
                 for row in rows
             ]
@@ -79,14 +85,13 @@ class WholeCost:
             "years": self.years,
             "total": money_json(self.total),
             "lines": [
-                {"label": label.render(said), "amount": money_json(amount)}
-                for label, amount in self.lines
+                {"label": told(label), "amount": money_json(amount)} for label, amount in self.lines
             ],
             "per_warranted_year": money_json(self.per_warranted_year),
             "per_pflop_hour": units(self.per_pflop_hour),
             "per_million_tokens": units(self.per_million_tokens),
-            "assumptions": [one.render(said) for one in self.assumptions],
-            "unknown": None if self.unknown is None else self.unknown.render(said),
+            "assumptions": [told(one) for one in self.assumptions],
+            "unknown": None if self.unknown is None else told(self.unknown),
         }
 
 
@@ -162,18 +167,15 @@ def lowest(comparison: Comparison, costs: Mapping[int, WholeCost]) -> Row | None
 def _parts(row: Row, base: str, asked: Iterable[RfqLine]) -> list[_Part]:
     """The answering lines, priced in the base currency; none without a rate."""
     positions = {line.pk: line.position for line in asked}
-    if row.net is None:
+    rate = Decimal(1) if row.quote.currency == base else row.rate and row.rate.rate
+    if rate is None:
         return []
     found = []
     for line in row.quote.offered_lines:
         if line.rfq_line_id is None or not line.accelerators:
             continue
-        price = line.unit_price
-        if row.quote.currency != base:
-            if row.rate is None:
-                return []
-            price = price * row.rate.rate
-        found.append(_Part(line, positions[line.rfq_line_id], Money(price, base)))
+        price = Money(line.unit_price * rate, base)
+        found.append(_Part(line, positions[line.rfq_line_id], price))
     return found
 
 
@@ -217,7 +219,7 @@ def _known(
 def _whole_cost(row: Row, parts: list[_Part], known: _Known) -> WholeCost:
     told: list[Message] = []
     try:
-        if row.net is None:
+        if row.net is None or row.tax is None:
             raise _Unknown(
                 msg("There is no exchange rate from %(currency)s", currency=row.quote.currency)
             )
@@ -226,7 +228,9 @@ def _whole_cost(row: Row, parts: list[_Part], known: _Known) -> WholeCost:
         if not parts:
             raise _Unknown(msg("No line answers what is asked for"))
         owned = _owned(row, parts, known, told)
-        beside = _beside(row, owned, known)
+        goods = total((found.found.amount("servers") for found in owned), known.base)
+        # What is charged besides the cards, and the tax where it is not reclaimed; all at the order.
+        beside = row.net - goods + (row.tax if known.tax_counts else Money(Decimal(0), known.base))
     except _Unknown as error:
         return WholeCost(YEARS, None, unknown=error.why)
     except InputError as error:
@@ -293,7 +297,7 @@ def _owned(row: Row, parts: list[_Part], known: _Known, told: list[Message]) -> 
             warranty_years=covered,
             lead_weeks=row.quote.lead_time_days / 7,
             residual=tuple(share * float(resale) for share in case.residual),
-            vat_rate=0.0,  # as quoted: see _beside
+            vat_rate=0.0,  # as quoted: beside the cards
             utilisation=case.utilisation if known.utilisation is None else known.utilisation,
         )
         checks.positive("utilisation", case.utilisation)
@@ -321,23 +325,6 @@ def _power(slug: str, each: int, known: _Known, told: list[Message]) -> float:
             accelerator=name, share=SHELL)
     )  # fmt: skip
     return card * each * SHELL
-
-
-def _beside(row: Row, owned: list[_Owned], known: _Known) -> Money:
-    """What the quote charges besides the cards, and its tax where that is not reclaimed; all at the order."""
-    if row.net is None:
-        raise _Unknown(
-            msg("There is no exchange rate from %(currency)s", currency=row.quote.currency)
-        )
-    goods = total((found.found.amount("servers") for found in owned), known.base)
-    rest = row.net - goods
-    if not known.tax_counts:
-        return rest
-    if row.tax is None:
-        raise _Unknown(
-            msg("There is no exchange rate from %(currency)s", currency=row.quote.currency)
-        )
-    return rest + row.tax
 
 
 def _common(owned: list[_Owned], known: _Known) -> list[Message]:

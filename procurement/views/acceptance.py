@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
 from core.audit import trail
 from core.errors import DomainError
-from core.files import download
+from core.files import download_made
 from core.forms import refuse
 from core.http import SignedInRequest
 from procurement import policies
@@ -99,6 +99,4 @@ def certificate_file(request: SignedInRequest, pk: int, language: str) -> HttpRe
     """The signed certificate in one language."""
     acceptance = visible(request.user, "acceptance", pk)
     row = get_object_or_404(acceptance.certificates.select_related("file"), language=language)
-    if row.file is None:
-        raise Http404
-    return download(row.file)
+    return download_made(row.file)

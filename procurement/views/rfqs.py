@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import DomainError, InputError
-from core.files import download
+from core.files import download_made
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.roles import Role, has_role_anywhere
@@ -245,9 +245,7 @@ def rfq_document(request: SignedInRequest, pk: int, document: int) -> HttpRespon
     """The RFQ as its vendors get it."""
     rfq = visible(request.user, "rfq", pk)
     row = get_object_or_404(rfq.documents.select_related("file"), pk=document)
-    if row.file is None:
-        raise Http404
-    return download(row.file)
+    return download_made(row.file)
 
 
 @require_safe
@@ -257,9 +255,7 @@ def award_document(request: SignedInRequest, pk: int, document: int) -> HttpResp
     if not policies.can_read_prices(request.user, award.rfq):
         raise Http404
     row = get_object_or_404(award.documents.select_related("file"), pk=document)
-    if row.file is None:
-        raise Http404
-    return download(row.file)
+    return download_made(row.file)
 
 
 def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:

@@ -32,6 +32,7 @@ from planning.study.search.snapshot import Platform, Room, Snapshot, Unpriced
 from planning.study.search.ways import Floats, Ints, Ways
 
 YEARS = 3  # of service over which bought servers are counted
+SHELL = 1.5  # a server's power over its cards' TDP, where no server is known [1]
 SPOT = MODES.index(PaymentMode.SPOT)
 
 
@@ -363,7 +364,7 @@ def idle_hour_cost(accelerator: Accelerator, currency: str, snapshot: Snapshot) 
         p.server.accelerator: p.server.max_power_kw / p.server.accelerators
         for p in snapshot.platforms
     }
-    watts = servers.get(accelerator.slug, accelerator.tdp * 1.5 / 1000) * defaults.value(
+    watts = servers.get(accelerator.slug, accelerator.tdp * SHELL / 1000) * defaults.value(
         "power.load_share"
     )
     pue = defaults.value("pue.china" if code == "CNY" else "pue.colocation")

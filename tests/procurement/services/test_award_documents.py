@@ -2,23 +2,27 @@
 
 import io
 import re
+from decimal import Decimal
 
 import pytest
 from django.urls import reverse
 from pypdf import PdfReader
 from rest_framework.test import APIClient
 
+from catalog.models import Accelerator
 from core.errors import InvalidTransition, NotPermitted
 from core.models import AuditEntry, Notice, Organisation, OutsideMail
 from core.outbox import send_due
 from procurement import award_documents
 from procurement.models import Award, AwardDocument, ConflictStatement, Quote, Vendor, VendorContact
 from procurement.selectors.award_record import record_hash
+from procurement.selectors.whole_cost import whole_costs
 from procurement.services import awards, quotes, rfqs
 from procurement.services.award_documents import attach_document, send_letters
 from procurement.services.conflicts import StatementMissing, state_conflict
 from procurement.services.policy import set_purchasing_policy
 from tests.procurement import builders as b
+from tests.procurement.services import test_whole_cost as costs
 
 pytestmark = pytest.mark.django_db
 
@@ -336,3 +340,40 @@ def test_letters_are_sent_by_page_and_api_by_procurement_alone(s, client, mailou
     assert send_due() == 1
     assert "Mailed to sales@northwind.example" in client.get(page).text
     assert api.get("/api/v1/procurement/awards/").json()["results"][0]["letters"] is None
+
+
+def test_whole_cost_and_cost_per_unit_of_work_are_frozen_with_the_decision(s):
+    costs.card(costs.SLUG)
+    rfq = b.rfq(s, costs.estimated(s))
+    b.quote(s, rfq)
+    b.quote(s, rfq, s.rival, "36000", warranty={**b.WARRANTY, "months": 12})
+    comparison = costs.closed(s, rfq)
+    counted = whole_costs(comparison)
+    chosen = rfq.quotes.get(vendor=s.vendor)
+    award = awards.propose_award(
+        rfq_id=rfq.pk, quote_id=chosen.pk, reason=b.REASON, by=s.procurement
+    )
+    award = awards.approve_award(award_id=award.pk, by=s.cto)
+    frozen = {row["quote"]: row for row in award.record["whole_costs"]}
+    assert set(frozen) == set(counted)
+    for pk, whole in counted.items():
+        assert Decimal(frozen[pk]["total"]["amount"]) == whole.total.amount
+        (unit,) = whole.per_pflop_hour
+        assert Decimal(frozen[pk]["per_pflop_hour"][0]["amount"]["amount"]) == unit.amount.amount
+    first = award_documents.render_document(memo(award))
+    amount = f"{counted[chosen.pk].total.amount:,.2f}"
+    assert "Whole cost" in words(first)
+    assert amount in words(first)
+    assert "colocation" in words(first)
+    chinese = words(award_documents.render_document(memo(award, "zh-hans")))
+    assert amount in chinese
+    assert "nothing was measured" not in chinese
+    Accelerator.objects.update(current=None)
+    assert award_documents.render_document(memo(award)) == first
+
+
+def test_a_record_from_before_has_a_memo_without_whole_costs(s):
+    award = b.awarded(s)
+    del award.record["whole_costs"]
+    award.save(update_fields=["record"])
+    assert "Whole cost" not in words(award_documents.render_document(memo(award)))
