@@ -48,6 +48,7 @@ def name_own_actions() -> None:
             "delivery.announced": _("Delivery announced"),
             "delivery.feed_token_issued": _("Token for live samples issued"),
             "delivery.received": _("Delivery received"),
+            "delivery.registered": _("Registration at the vendor noted"),
             "delivery.reversed": _("Receipt reversed"),
             "delivery.turned_away": _("Delivery turned away"),
             "evidence.altered": _("Evidence was altered"),

@@ -58,6 +58,7 @@ HEADINGS: dict[str, tuple[str, str]] = {
     "payment_terms": ("Payment terms", "付款条件"),
     "warranty_months": ("Warranty (months)", "质保 (月)"),
     "warranty_start": ("Warranty starts with", "质保起算"),
+    "registration_days": ("Warranty: to be registered within (days)", "质保: 注册期限 (天)"),
     "warrantor": ("Warranty: who answers for it", "质保: 责任方"),
     "covered_items": ("Warranty: what is covered", "质保: 覆盖范围"),
     "labour_months": ("Warranty: months (labour)", "质保: 人工 (月)"),
@@ -149,7 +150,7 @@ WARRANTORS = {
 WHOLE_TERMS = frozenset(
     {
         "lead_time_days", "warranty_months", "labour_months", "onsite_months", "response_hours", "fix_hours",
-        "advance_months", "return_days", "doa_days", "spare_part_years",
+        "advance_months", "return_days", "doa_days", "spare_part_years", "registration_days",
     }
 )  # fmt: skip
 YES_TERMS = frozenset(

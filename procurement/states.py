@@ -247,6 +247,9 @@ DELIVERY_RULES: tuple[Rule, ...] = (
     Rule("upload_evidence", (D.EXPECTED, D.POSTED, D.REJECTED), (), (A.OPERATIONS,),
          "not the same file for the same server twice; before the receipt: photos"),
     Rule("start_burn_in", (D.POSTED,), (), (A.OPERATIONS,)),
+    Rule("register_warranty", (D.POSTED,), (), (A.OPERATIONS, A.BUYER),
+         "the day, from the delivery to today; units whose warranty starts with the registration and has not started",
+         "their warranty starts on that day"),
     Rule("propose_acceptance", (D.POSTED,), (), (A.OPERATIONS,),
          "each unit passed, or left out with a reason"),
 )  # fmt: skip

@@ -23,6 +23,7 @@ from procurement.services.live import seal_finished, watch_feeds
 from procurement.services.order_documents import attach_document
 from procurement.services.reminders import (
     remind_of_documents,
+    remind_of_registrations,
     remind_of_waivers,
     remind_of_warranties,
 )
@@ -140,12 +141,17 @@ def watch_live_burn_ins() -> tuple[int, int]:
 
 
 @shared_task  # type: ignore[untyped-decorator]
-def remind_of_ends() -> tuple[int, int, int]:
-    """Tell of warranties, waivers and vendors' papers that end. Safe to repeat: each mark is told once."""
+def remind_of_ends() -> tuple[int, int, int, int]:
+    """Tell of warranties, waivers and vendors' papers that end, and of those that wait for a registration.
+
+    Safe to repeat: each mark is told once.
+    """
     try:
-        return remind_of_warranties(), remind_of_waivers(), remind_of_documents()
+        return (
+            remind_of_warranties(), remind_of_waivers(), remind_of_documents(), remind_of_registrations(),
+        )  # fmt: skip
     except NotSetUp:
-        return 0, 0, 0  # nothing ends before there is an organisation
+        return 0, 0, 0, 0  # nothing ends before there is an organisation
 
 
 @shared_task  # type: ignore[untyped-decorator]

@@ -715,6 +715,7 @@ class AssetWarrantySerializer(serializers.ModelSerializer[AssetWarranty]):
             "months",
             "service_level",
             "doa_days",
+            "registration",
             "starts_on",
             "ends_on",
         ]

@@ -38,7 +38,9 @@ class ClauseForm(forms.Form):
             options["initial"] |= {f"asks_{name}": value for name, value in clause.asks.items()}
             options["initial"]["promised"] = [name for name in PROMISED if name in clause.asks]
         super().__init__(*args, **options)
-        self.fields["promised"].choices = [(name, label_of(name)) for name in PROMISED]
+        self.fields["promised"].choices = [  # type: ignore[attr-defined]
+            (name, label_of(name)) for name in PROMISED
+        ]
         for name, most in AT_LEAST.items():
             self.fields[f"asks_{name}"] = forms.IntegerField(
                 label=gettext("At least: %(term)s") % {"term": label_of(name)}, required=False,

@@ -224,6 +224,16 @@ class PrecedenceForm(forms.Form):
     reason = text(_("Reason"))
 
 
+class RegistrationForm(forms.Form):
+    registered_on = day(_("Registered on"))
+    registration = forms.CharField(label=_("Registered under"), max_length=80, required=False)
+    serials = text(
+        _("Serial numbers"),
+        required=False,
+        help_text=_("Left empty: every unit that waits for it."),
+    )
+
+
 class PlaceForm(forms.Form):
     site = forms.CharField(label=_("Site"), max_length=80)
     rack = forms.CharField(label=_("Rack"), max_length=40, required=False)

@@ -54,6 +54,7 @@ from procurement.services import (
     orders,
     payments,
     quotes,
+    registrations,
     rfqs,
     rmas,
     substitutions,
@@ -171,6 +172,10 @@ def _precedence(form: forms.Form, order: PurchaseOrder) -> None:
     form.initial = {"precedence": order.precedence, **form.initial}
 
 
+def _registration(form: forms.Form, delivery: Delivery) -> None:
+    form.initial = {"registered_on": today(), **form.initial}
+
+
 def _kinds(form: forms.Form, order: PurchaseOrder) -> None:
     """Kinds of units that the order brings."""
     known = dict(KIND_CHOICES)
@@ -280,6 +285,9 @@ STEPS: tuple[Step, ...] = (
     Step("delivery", "propose-acceptance", "propose_acceptance", "delivery_id", acceptance.propose_acceptance,
          _("Propose acceptance"), _("Units whose burn-in passed are proposed; a second person signs."),
          fields.ExclusionForm, "primary", versioned=False, shown=False),
+    Step("delivery", "register-warranty", "register_warranty", "delivery_id", registrations.register_warranty,
+         _("Note the registration"), _("The warranty of these units starts on that day."), fields.RegistrationForm,
+         "primary", prepare=_registration),
     # asset
     Step("asset", "install", "install", "asset_ids", assets.install_assets, _("Install"), form=fields.InstallForm,
          versioned=False, batch=True),

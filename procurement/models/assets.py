@@ -128,6 +128,8 @@ class AssetWarranty(models.Model):
         _("service level"), max_length=12, choices=ServiceLevel.choices, blank=True
     )
     doa_days = models.PositiveSmallIntegerField(_("dead on arrival (days)"), null=True)
+    # Under which the vendor registered the unit, where its warranty starts with that.
+    registration = models.CharField(_("registered under"), max_length=80, blank=True)
     starts_on = models.DateField(_("first day"), null=True)  # null until the event that starts it
     ends_on = models.DateField(_("last covered day"), null=True)
 

@@ -345,6 +345,9 @@ class WarrantyTerms(models.Model):
     cloud_sla = models.TextField(
         _("of cloud capacity: promised level, credits, time to swap a node"), blank=True
     )
+    registration_days = models.PositiveSmallIntegerField(
+        _("to be registered within (days of delivery)"), null=True, blank=True
+    )
     authorised_channel = models.BooleanField(
         _("from an authorised channel, serial numbers checked with the maker"),
         null=True,

@@ -53,6 +53,7 @@ LATER_TERMS = frozenset(
     {
         "service_hours", "response_clock", "missed_remedy", "advance_months", "advance_deposit", "doa_new",
         "replacement_warranty", "export_control", "end_of_life", "cloud_sla", "authorised_channel",
+        "registration_days",
     }
 )  # fmt: skip
 WARRANTY_FIELDS = tuple(

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date, timedelta
 
-from django.db.models import Max
+from django.db.models import Count, Max
 
 from core.messages import msg
 from core.models import User
 from core.organisation import today
 from core.outbox import notify
 from core.roles import Role
-from procurement.models import Asset, PurchaseOrder, RunItem, VendorDocument
+from procurement.models import Asset, Delivery, PurchaseOrder, RunItem, VendorDocument
 from procurement.models.burn_in import ItemResult
+from procurement.services.registrations import unregistered
 from procurement.states import GONE_ASSET, BurnInStatus, VendorStatus
 
 MARKS = (90, 30, 7)  # days before the end [d]
 WAIVER_MARKS = (30, 7, 0)
 DOCUMENT_MARKS = (60, 30, 7, 0)
+REGISTRATION_MARKS = (14, 7, 1)
+REGISTER_AFTER = 7  # days after the delivery, where the quote tells no term
 
 
 def remind_of_warranties(day: date | None = None) -> int:
@@ -141,6 +144,55 @@ def remind_of_documents(day: date | None = None) -> int:
             url=row.vendor.get_absolute_url(),
             revision=f"{row.pk}/{'over' if left < 0 else mark}",
         )
+        told += 1
+    return told
+
+
+def remind_of_registrations(day: date | None = None) -> int:
+    """Tell operations and procurement of deliveries whose warranty starts only when it is registered.
+
+    With a term in the quote 14, 7 and 1 days before it ends and when it has; else a week after the delivery. Returns
+    the number of matters. Safe to repeat: the narrowest mark is told once.
+    """
+    day = day or today()
+    rows = (
+        unregistered()
+        .values_list(
+            "asset__receipt_line__delivery", "asset__receipt_line__delivery__arrived_on",
+            "source__warranty__registration_days",
+        )
+        .annotate(n=Count("pk"))
+        .order_by("asset__receipt_line__delivery", "source__warranty__registration_days")
+    )  # fmt: skip
+    found = [row for row in rows if row[0] is not None and row[1] is not None]
+    deliveries = Delivery.objects.select_related("order").in_bulk({row[0] for row in found})
+    people, told = _people(Role.OPERATIONS, Role.PROCUREMENT), 0
+    for pk, arrived, days, n in found:
+        delivery = deliveries[pk]
+        if days is None:
+            if day < arrived + timedelta(days=REGISTER_AFTER):
+                continue
+            mark, text = "unsaid", msg(
+                "The warranty of %(n)s units of %(order)s starts only when they are registered at the vendor: register "
+                "them and note it", n=n, order=str(delivery.order),
+            )  # fmt: skip
+        else:
+            last = arrived + timedelta(days=days)
+            left = (last - day).days
+            if left > max(REGISTRATION_MARKS):
+                continue
+            mark = "over" if left < 0 else str(min(m for m in REGISTRATION_MARKS if left <= m))
+            text = msg(
+                "%(n)s units of %(order)s had to be registered at the vendor until %(last)s: their warranty has not "
+                "started", n=n, order=str(delivery.order), last=last.isoformat(),
+            ) if left < 0 else msg(
+                "%(n)s units of %(order)s must be registered at the vendor until %(last)s, in %(days)s days: else "
+                "their warranty does not start", n=n, order=str(delivery.order), last=last.isoformat(), days=left,
+            )  # fmt: skip
+        notify(
+            people, "warranty.unregistered", on=delivery, message=text, url=delivery.get_absolute_url(),
+            revision=f"{days}/{mark}",
+        )  # fmt: skip
         told += 1
     return told
 

@@ -32,7 +32,9 @@ from procurement.services.burn_in_bulk import step_runs
 from procurement.states import BurnInStatus
 from procurement.views.common import buttons, visible
 
-ON_DOCK = frozenset({"turn-away", "reverse"})  # steps of the delivery's own page
+ON_DOCK = frozenset(
+    {"turn-away", "reverse", "register-warranty"}
+)  # steps of the delivery's own page
 
 
 def the_delivery(request: SignedInRequest, pk: int) -> Delivery:

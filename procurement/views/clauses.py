@@ -59,10 +59,11 @@ def _written(request: SignedInRequest, code: str) -> HttpResponse:
                 request, _("Kept as a new version. RFQs that were issued keep the words they were issued with.")
             )  # fmt: skip
             return redirect("clause-detail", code=values["code"])
-    for row in versions:
-        row.asks_shown = [(label_of(name), shown_term(name, row.asks[name])) for name in row.asks]
     context = {
-        "versions": versions,
+        "versions": [
+            (row, [(label_of(name), shown_term(name, value)) for name, value in row.asks.items()])
+            for row in versions
+        ],
         "clause": versions[0] if versions else None,
         "form": form if may_write else None,
         "trail": trail(*versions)[:40] if versions else [],

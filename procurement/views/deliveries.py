@@ -25,6 +25,7 @@ from procurement.models import Asset, Delivery, PurchaseOrder
 from procurement.selectors.deliveries import packing_list_differences
 from procurement.selectors.receiving import check_scan
 from procurement.services import deliveries
+from procurement.services.registrations import awaiting_registration
 from procurement.states import DeliveryStatus
 from procurement.views.burn_in import ON_DOCK, the_delivery
 from procurement.views.common import PAGE, buttons, version_of, visible
@@ -57,8 +58,10 @@ def delivery_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         .order_by("serial")
     )
     files = delivery.evidence.select_related("file", "created_by").defer("result")
+    waiting = awaiting_registration(delivery).count()
     context: dict[str, Any] = {
         "delivery": delivery,
+        "unregistered": waiting,
         "lines": delivery.lines.select_related("order_line"),
         "announced": list(delivery.announced.all()),
         "differences": packing_list_differences(delivery, assets),
@@ -73,6 +76,7 @@ def delivery_detail(request: SignedInRequest, pk: int) -> HttpResponse:
             row
             for row in buttons(request.user, "delivery", delivery)
             if row["step"].action in ON_DOCK
+            and (waiting or row["step"].action != "register-warranty")
         ],
         "trail": trail(delivery)[:40],
     }

@@ -45,7 +45,7 @@ MAY: dict[str, dict[str, set[str]]] = {
               "deliver-to": {PROCUREMENT}},
     "substitution": {"consent": {APPROVER}, "refuse": {APPROVER}},
     "amendment": {"approve": {APPROVER}, "reject": {APPROVER}},
-    "delivery": {"note-measurement": {OPERATIONS},
+    "delivery": {"register-warranty": {OPERATIONS, PROCUREMENT}, "note-measurement": {OPERATIONS},
                  "turn-away": {OPERATIONS}, "reverse": {OPERATIONS}, "start-burn-in": {OPERATIONS},
                  "complete-ready": {OPERATIONS}, "propose-acceptance": {OPERATIONS}},
     "asset": {"install": {OPERATIONS}, "report-fault": {OPERATIONS}, "retire": {OPERATIONS}},
@@ -129,7 +129,7 @@ BODY = {
     "kind": "accelerator", "weight": "review", "text": "T", "criterion": "C",
     "evidence_id": "1", "benchmark": "hpl", "value": "1", "unit": "Gflop/s",
     "month": "2026-01-01", "quantity": "1", "part_number": "P", "description": "D",
-    "precedence": "quote",
+    "precedence": "quote", "registered_on": "2026-01-01",
 }  # fmt: skip
 
 
