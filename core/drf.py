@@ -67,8 +67,8 @@ def exception_handler(exc: Exception, context: dict[str, Any]) -> Response | Non
     """Domain errors keep their status and code; input errors name field, value and limit."""
     if isinstance(exc, DatabaseError | OSError):
         exc = outages.logged(exc) or exc
-    if isinstance(exc, OverflowError):  # a date in the year 1 or a number that no column holds
-        exc = ParseError(gettext("A date or number is outside what can be kept"))
+    if outages.beyond(exc):
+        exc = ParseError(gettext("A date, number or character is outside what can be kept"))
     if not isinstance(exc, DomainError):
         return drf_handler(exc, context)
     set_rollback()

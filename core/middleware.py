@@ -89,8 +89,10 @@ class DomainErrorMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if isinstance(exception, OverflowError):  # a date in the year 1 or a number of no column
-            exception = InputError("", msg("A date or number is outside what can be kept"))
+        if outages.beyond(exception):
+            exception = InputError(
+                "", msg("A date, number or character is outside what can be kept")
+            )
         if not isinstance(exception, DomainError):
             refusal = outages.logged(exception)
             if refusal is None:

@@ -10,7 +10,7 @@ import errno
 from collections.abc import Iterator
 
 import structlog
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, DataError, InterfaceError, OperationalError
 
 from core.errors import StoreAway, StoreBusy, StoreFull, Unavailable
 from core.messages import msg
@@ -99,6 +99,14 @@ def _of_words(error: BaseException) -> Unavailable | None:
     if any(word in text for word in AWAY):
         return away()
     return None
+
+
+def beyond(error: BaseException) -> bool:
+    """Whether a value was outside what the database holds: a date in the year 1, a number of no column, a NUL."""
+    found = isinstance(error, OverflowError | DataError)
+    if found:
+        log.warning("beyond_what_is_kept", error=repr(error))
+    return found
 
 
 def busy() -> StoreBusy:

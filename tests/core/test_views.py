@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
+from django.db import DataError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -579,11 +580,22 @@ def test_what_leads_to_no_address_leads_home(site, following):
     assert (answer.status_code, answer["Location"]) == (302, reverse("home"))
 
 
-def test_a_number_that_no_column_holds_is_refused_on_pages(site, monkeypatch):
+@pytest.mark.parametrize(
+    "error",
+    [
+        OverflowError("Python int too large to convert to SQLite INTEGER"),
+        DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes"),
+    ],
+)
+def test_what_no_column_holds_is_refused_by_page_and_api(site, monkeypatch, error):
     def beyond(*args, **kwargs):
-        raise OverflowError("Python int too large to convert to SQLite INTEGER")
+        raise error
 
     monkeypatch.setattr("core.views.issue_token", beyond)
+    monkeypatch.setattr("core.api.issue_token", beyond)
     page = site.post(reverse("token-issue"))
     assert page.status_code == 422
     assert "outside what can be kept" in page.content.decode()
+    answer = site.post(reverse("api-token"))
+    assert answer.status_code == 400
+    assert "outside what can be kept" in answer.json()["detail"]
