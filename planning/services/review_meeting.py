@@ -209,7 +209,7 @@ def remind() -> None:
             on=review,
             revision=review.meeting_on.isoformat(),
             message=msg(
-                "The capacity review of %(quarter)s is on %(day)s.",
+                "The capacity review of %(quarter)s is near: it is on %(day)s.",
                 quarter=str(review), day=review.meeting_on.isoformat(),
             ),
             url=review.get_absolute_url(),

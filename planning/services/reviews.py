@@ -71,17 +71,6 @@ def _schedule(unit: ReviewSchedule, org: Organisation) -> CapacityReview | None:
                 meeting_on=_working_day(period.end + timedelta(days=after)),
             )
             record("review.scheduled", on=review, by=None, to_state=review.status)
-            notify(
-                readers(),
-                "review.scheduled",
-                on=review,
-                message=msg(
-                    "The capacity review of %(quarter)s is on %(day)s.",
-                    quarter=str(review),
-                    day=review.meeting_on.isoformat(),
-                ),
-                url=review.get_absolute_url(),
-            )
             return review
     except IntegrityError:
         return None  # another scheduler was first

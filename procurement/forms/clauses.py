@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext
@@ -38,7 +38,8 @@ class ClauseForm(forms.Form):
             options["initial"] |= {f"asks_{name}": value for name, value in clause.asks.items()}
             options["initial"]["promised"] = [name for name in PROMISED if name in clause.asks]
         super().__init__(*args, **options)
-        self.fields["promised"].choices = [  # type: ignore[attr-defined]
+        promised = cast("forms.MultipleChoiceField", self.fields["promised"])
+        promised.choices = [  # type: ignore[attr-defined]
             (name, label_of(name)) for name in PROMISED
         ]
         for name, most in AT_LEAST.items():

@@ -13,7 +13,7 @@ from core.models import AppendOnlyError, Notice
 from core.roles import Role
 from planning.actuals import OrderLine, QuarterActuals
 from planning.models import CapacityReview, ReviewReport, ReviewSnapshot
-from planning.services import reviews
+from planning.services import review_meeting, reviews
 from tests.factories import OrganisationFactory
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +38,11 @@ def order(**changes):
 def test_scheduling_again_makes_no_second_review_and_tells_nobody_twice(organisation, make_user):
     make_user(Role.FINANCE)
     assert len(reviews.ensure_reviews()) == 1
+    review_meeting.invite_missing()
     assert reviews.ensure_reviews() == []
+    review_meeting.invite_missing()
     assert CapacityReview.objects.count() == 1
-    assert Notice.objects.filter(event="review.scheduled").count() == 1
+    assert [notice.event for notice in Notice.objects.all()] == ["review.invited"]
 
 
 @pytest.mark.parametrize(
