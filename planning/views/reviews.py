@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from catalog.reference import accelerator_label
 from core import jobs
 from core.audit import trail
 from core.files import download
@@ -132,14 +133,20 @@ def review_rows(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
         request,
         "planning/review_rows.html",
         {
-            "review": review, "snapshot": snapshot, "name": name, "page": page, "where": list(where.items()),
+            "review": review, "snapshot": snapshot, "name": name, "page": page,
+            "where": [(field, _shown(field, value)) for field, value in where.items()],
             "up": f"{review.get_absolute_url()}?version={snapshot.number}",
             "review_title": _("Capacity review %(quarter)s") % {"quarter": review},
             "query": urlencode({"version": snapshot.number, **where}),
             "columns": [(field, "") for field in fields],
-            "rows": [[cell(row.get(field)) for field in fields] for row in page],
+            "rows": [[_shown(field, cell(row.get(field))) for field in fields] for row in page],
         },
     )  # fmt: skip
+
+
+def _shown(field: str, text: str) -> str:
+    """A frozen value as people read it; the CSV keeps the catalogue's own names."""
+    return accelerator_label(text) if field == "accelerator" else text
 
 
 CHANGES = 200
