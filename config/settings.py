@@ -256,6 +256,8 @@ STORAGES = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
+# How long the page of a study asked for just now waits for something to show, in seconds.
+FIRST_PLANS_WAIT = env.float("FIRST_PLANS_WAIT", default=0.6)
 MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_BYTES", default=400 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 12 * 1024 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024

@@ -35,6 +35,7 @@ def _own_cache_and_files(settings: object, tmp_path_factory: pytest.TempPathFact
     settings.MEDIA_ROOT = tmp_path_factory.mktemp("files")  # type: ignore[attr-defined]
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # type: ignore[attr-defined]
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"  # type: ignore[attr-defined]
+    settings.FIRST_PLANS_WAIT = 0  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)

@@ -207,6 +207,11 @@ def shipped_snapshot(on: date) -> Snapshot:
     )
 
 
+_WAYS: Mapping[str, Message] = {
+    OfferPrice.Kind.ON_DEMAND: msg("On demand"),
+    OfferPrice.Kind.SPOT: msg("Spot"),
+    OfferPrice.Kind.RESERVED: msg("Reserved"),
+}
 _NOT_WHOLE = msg("The price covers the accelerators without their server")
 _NO_CARD = msg("The accelerator behind it is not known")
 
@@ -253,7 +258,6 @@ def _offers(prices: Iterable[OfferPrice]) -> tuple[list[Offer], list[Unpriced]]:
     offers: list[Offer] = []
     missing: list[Unpriced] = []
     for price in prices:
-        where = f"{price.offer} ({price.get_kind_display()})"
         mode = _mode(price)
         reason: Message | None = None
         if not price.offer.complete:
@@ -261,7 +265,9 @@ def _offers(prices: Iterable[OfferPrice]) -> tuple[list[Offer], list[Unpriced]]:
         elif mode is None:
             reason = msg("A term of %(months)s months is not compared", months=price.term_months)
         if reason is not None or mode is None:
-            missing.append(Unpriced(where, reason or _NOT_WHOLE))
+            # No label in a reader's language here: the same market has one hash for everybody.
+            told = msg("%(way)s: %(reason)s", way=_WAYS[price.kind], reason=reason or _NOT_WHOLE)
+            missing.append(Unpriced(str(price.offer), told))
             continue
         offers.append(
             Offer(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -66,8 +68,10 @@ def study_start(request: SignedInRequest, pk: int) -> HttpResponse:
 def study_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """Progress while it runs, then the result."""
     study = visible_study(request, pk)
-    context = _context(request, study)
     fragment = request.htmx.target if request.htmx and not request.htmx.boosted else None
+    if fragment is None and _just_asked(study) and _something_to_show(study):
+        study = visible_study(request, pk)
+    context = _context(request, study)
     template = {
         "why-not": "planning/_why_not.html",
         "study-running": "planning/_study_running.html",
@@ -77,6 +81,23 @@ def study_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     if fragment == "study-running" and ended:
         response["HX-Refresh"] = "true"
     return response
+
+
+def _just_asked(study: Study) -> bool:
+    age = timezone.now() - study.job.created_at if study.job else None
+    return study.status == StudyStatus.RUNNING and age is not None and age < timedelta(seconds=2)
+
+
+def _something_to_show(study: Study) -> bool:
+    """Whether first plans or the end came within the moment that is worth waiting for: most studies take less, and a
+    page that is asked again costs more than the wait."""
+    until = time.monotonic() + settings.FIRST_PLANS_WAIT
+    waiting = Study.objects.filter(pk=study.pk, status=StudyStatus.RUNNING, preview__isnull=True)
+    while waiting.exists():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.04)
+    return True
 
 
 def _context(request: SignedInRequest, study: Study) -> dict[str, Any]:

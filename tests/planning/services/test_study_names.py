@@ -21,3 +21,22 @@ def test_a_named_accelerator_is_resolved_against_the_catalogue(organisation):
         slug.startswith("nvidia-h100") or slug.startswith("h100")
         for slug in inputs.request.accelerators
     ] == [True]
+
+
+def test_a_market_has_one_hash_whoever_reads_it(organisation):
+    """Labels in the reader's language would make two studies of the same inputs out of one."""
+    from django.utils import translation
+
+    from catalog.models import CloudOffer
+    from catalog.services.loading import load_reference
+    from planning.services.snapshots import database_snapshot
+    from planning.study.search.snapshot import content_hash
+
+    load_reference()
+    CloudOffer.objects.filter(pk=CloudOffer.objects.values("pk")[:1]).update(complete=False)
+    found = []
+    for language in ("en", "zh-hans"):
+        with translation.override(language):
+            found.append(database_snapshot(today()))
+    assert any("%(way)s" in row.reason.template for row in found[0].unpriced)
+    assert content_hash(found[0].to_json()) == content_hash(found[1].to_json())

@@ -200,6 +200,34 @@ def test_a_running_study_shows_its_first_plans_and_refreshes_when_it_ends(w, cli
     assert client.get(address, headers=fragment)["HX-Refresh"] == "true"
 
 
+def test_the_page_of_a_study_asked_for_just_now_waits_for_its_first_plans(
+    w, client, settings, monkeypatch
+):
+    request = builders.draft(w, **TERMS)
+    study = studies.request_study(revision_id=request.current.pk, by=w.requester)
+    client.force_login(w.requester)
+    settings.FIRST_PLANS_WAIT = 60
+    waits: list[float] = []
+
+    def a_worker_meanwhile(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            run_study(str(study.job.pk))
+
+    monkeypatch.setattr("planning.views.studies.time.sleep", a_worker_meanwhile)
+    assert 'id="plans"' in client.get(reverse("study-detail", args=[study.pk])).content.decode()
+    assert len(waits) == 3
+
+
+def test_a_study_that_does_not_begin_shows_its_progress_after_the_wait(w, client, settings):
+    request = builders.draft(w, **TERMS)
+    study = studies.request_study(revision_id=request.current.pk, by=w.requester)
+    client.force_login(w.requester)
+    settings.FIRST_PLANS_WAIT = 0.05
+    page = client.get(reverse("study-detail", args=[study.pk])).content.decode()
+    assert 'id="study-running"' in page
+
+
 def test_a_stale_study_says_whether_request_or_prices_moved(w, client, ready, monkeypatch):
     client.force_login(w.requester)
     Study.objects.filter(pk=ready.pk).update(status=StudyStatus.STALE)
