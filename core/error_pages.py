@@ -12,12 +12,15 @@ from django.utils.translation import gettext as _
 
 from core import outages
 from core.errors import Unavailable
+from core.sign_in import page_of
 
 
-def _answer(request: HttpRequest, status: int, code: str, title: str, text: str) -> HttpResponse:
+def _answer(
+    request: HttpRequest, status: int, code: str, title: str, text: str, **more: object
+) -> HttpResponse:
     if request.path.startswith("/api/"):
         return JsonResponse({"code": code, "detail": text}, status=status)
-    context = {"title": title, "message": text, "code": code, "status": status}
+    context = {"title": title, "message": text, "code": code, "status": status, **more}
     # The htmx middleware may not have run yet when the request fails early: read the header itself.
     if request.headers.get("HX-Request") == "true":
         return HttpResponse(render_to_string("core/error_fragment.html", context), status=status)
@@ -65,8 +68,10 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         "csrf",
         _("This form has expired"),
         _(
-            "Nothing was changed. Go back, reload the page and send the form again. Cookies must be allowed."
+            "Nothing was changed. Open the page again: what you typed will stand on it. Cookies must be allowed."
         ),
+        back=page_of(request),
+        unsent=True,
     )
 
 

@@ -15,7 +15,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from rest_framework.authtoken.models import Token
@@ -28,18 +27,10 @@ from core.http import SignedInRequest
 from core.models import AuditEntry, Job, Notice
 from core.policies import can_cancel_job, can_retry_job, can_see_job, can_watch_job
 from core.selectors import filtered_audit, visible_audit, visible_jobs
+from core.sign_in import own_address
 from core.tokens import issue_token, revoke_token
 
 PAGE = 50
-
-
-def own_address(request: HttpRequest, url: str) -> str:
-    """`url` when it leads to this site, else empty: an address from a form is never trusted."""
-    safe = url_has_allowed_host_and_scheme(
-        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    # A word alone would be taken for the name of a page, which there may not be.
-    return url if safe and (url.startswith("/") or "://" in url) else ""
 
 
 @require_safe
