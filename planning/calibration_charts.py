@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from core import charts
-from planning.models.calibration import MeasuredOutcome, OutcomeKind
+from planning.models.calibration import MeasuredOutcome, OutcomeKind, work_label
 from planning.selectors.calibration import Score
 
 PROMISED = 80.0  # share of outcomes that P10 to P90 promise to hold [%]
@@ -29,7 +29,7 @@ def scatters(outcomes: Sequence[MeasuredOutcome]) -> list[charts.Chart]:
                 ),
                 labels=(_("Outcome"), _("Class of work"), _("Estimated"), _("Measured")),
                 rows=[
-                    (row.reference, row.work or row.get_kind_display(), row.estimated, row.measured)
+                    (row.reference, work_label(row.work or row.kind), row.estimated, row.measured)
                     for row in rows
                 ],
                 bands=[_band(row) for row in rows],
@@ -57,7 +57,7 @@ def courses(months: Sequence[Score]) -> list[charts.Chart]:
         charts.lines(
             title=_("Error by class over time"),
             labels=(_("Month"), _("Class of work"), _("Median error [%]")),
-            rows=[(s.month, s.work, s.median_error * 100, None, None) for s in ordered],
+            rows=[(s.month, work_label(s.work), s.median_error * 100, None, None) for s in ordered],
         )
     ]
     banded = [s for s in ordered if s.within is not None]
@@ -66,7 +66,10 @@ def courses(months: Sequence[Score]) -> list[charts.Chart]:
             charts.lines(
                 title=_("Coverage of P10 to P90 over time"),
                 labels=(_("Month"), _("Class of work"), _("Between P10 and P90 [%]")),
-                rows=[(s.month, s.work, (s.within or 0.0) * 100, None, None) for s in banded],
+                rows=[
+                    (s.month, work_label(s.work), (s.within or 0.0) * 100, None, None)
+                    for s in banded
+                ],
                 limit=PROMISED,
                 limit_label=_("promised: 80 %"),
             )

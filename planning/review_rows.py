@@ -12,15 +12,18 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
 from planning.review_pack import Pack
 from planning.review_parts import Section, Table
 
-LISTS = (
-    "earlier_actions", "plans", "recommendations", "requests", "demand", "supply", "terms", "use", "use_days", "queues",
-    "forecast", "budgets", "orders", "cards", "vendors", "rfqs", "rmas", "calibration",
-    "calibration_months",
-)  # fmt: skip
+LISTS = {
+    "earlier_actions": _("Earlier actions"), "plans": _("Plans of teams"), "recommendations": _("Recommendations"),
+    "requests": _("Requests"), "demand": _("Demand"), "supply": _("Supply"), "terms": _("Terms that end"),
+    "use": _("Use"), "use_days": _("Use by day"), "queues": _("Queues"), "forecast": _("Forecast"),
+    "budgets": _("Budgets"), "orders": _("Orders"), "cards": _("Cards"), "vendors": _("Vendors"), "rfqs": _("RFQs"),
+    "rmas": _("Returns"), "calibration": _("Calibration"), "calibration_months": _("Calibration by month"),
+}  # fmt: skip
 USE_DAYS = ("day", "utilization", "memory")
 
 
@@ -76,7 +79,9 @@ def with_links(pack: Pack, data: Mapping[str, Any], base: str, version: int) -> 
 
     def section(one: Section) -> Section:
         found = tuple(
-            (name, address(name), len(data[name])) for name in one.sources if name in data
+            (str(LISTS[name]), address(name), len(data[name]))
+            for name in one.sources
+            if name in data
         )
         return replace(one, tables=tuple(table(t) for t in one.tables), behind=found)
 

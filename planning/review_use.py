@@ -19,6 +19,7 @@ from core import charts
 from core.messages import Message
 from core.templatetags.ui import money, percent, quantity, said, significant, span
 from planning.calibration_charts import courses
+from planning.models.calibration import work_label
 from planning.models.telemetry import Ownership
 from planning.review_parts import DASH, Section, Table
 from planning.selectors.calibration import Score
@@ -325,7 +326,7 @@ def learned(data: Mapping[str, Any]) -> tuple[Section, ...]:
                     ),
                     tuple(
                         (
-                            row["work"], number_format(row["outcomes"]), percent(row["median_error"], 1),
+                            work_label(row["work"]), number_format(row["outcomes"]), percent(row["median_error"], 1),
                             percent(row["within"]),
                         )
                         for row in rows

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from catalog.models import Accelerator
 from core.models import Team
 from planning.calibration.apply import CLASSES
-from planning.models.calibration import OutcomeKind
+from planning.models.calibration import OutcomeKind, work_label
 
 
 class OutcomeForm(forms.Form):
@@ -23,7 +23,7 @@ class OutcomeForm(forms.Form):
     accelerator_slug = forms.ChoiceField(label=_("Accelerator"), required=False)
     work = forms.ChoiceField(
         label=_("Class of work"), required=False,
-        choices=[("", "–"), *((name, name) for name in dict.fromkeys(CLASSES.values()))],
+        choices=lambda: [("", "–"), *((name, work_label(name)) for name in dict.fromkeys(CLASSES.values()))],
     )  # fmt: skip
     team = forms.ModelChoiceField(
         Team.objects.filter(active=True), label=_("Team"), required=False, empty_label="–"

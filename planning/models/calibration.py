@@ -12,8 +12,21 @@ from django.utils.translation import pgettext_lazy
 
 from core.models import Team, User
 from planning.models.requests import CapacityRequest, visible_teams
+from planning.workloads import Kind
 
 BENCHMARK = "benchmark"  # class of work of benchmarks at acceptance
+
+
+_WORK = {
+    "training": _("Training"), "lora": _("LoRA or QLoRA"), "serving": _("Online inference"),
+    "batch": _("Batch inference"), BENCHMARK: _("Benchmark at acceptance"),
+}  # fmt: skip
+
+
+def work_label(work: str) -> str:
+    """A class of work in words: one of the estimators', a kind of request that stands alone, or a kind of outcome."""
+    kinds = {**dict(Kind.choices), **dict(OutcomeKind.choices)}
+    return str(_WORK.get(work) or kinds.get(work) or work)
 
 
 class OutcomeKind(models.TextChoices):

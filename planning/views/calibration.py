@@ -21,7 +21,7 @@ from core.whole import whole
 from planning import telemetry_policies as may
 from planning.calibration_charts import courses, scatters
 from planning.forms.calibration import OutcomeForm
-from planning.models.calibration import CalibrationVersion, MeasuredOutcome
+from planning.models.calibration import CalibrationVersion, MeasuredOutcome, work_label
 from planning.selectors.calibration import in_force, scores
 from planning.selectors.promises import Benchmark, Promise, benchmarks, promises
 from planning.services import calibration
@@ -44,7 +44,7 @@ def _context(request: SignedInRequest, **more: Any) -> dict[str, Any]:
     found = scores(drawn)
     return {
         "page": page,
-        "rows": [(row, row.pk in flagged) for row in page],
+        "rows": [(row, row.work and work_label(row.work), row.pk in flagged) for row in page],
         "version": version,
         "versions": CalibrationVersion.objects.select_related("made_by")[:20],
         "cells": [] if version is None else [_cell(row) for row in version.cells()],
@@ -52,14 +52,16 @@ def _context(request: SignedInRequest, **more: Any) -> dict[str, Any]:
             (_("Accelerator"), ""), (_("Class of work"), ""), (_("Factor"), "num"), ("P10–P90", "num"),
             (_("Outcomes"), "num"), (_("Remark"), ""),
         ],
-        "drifting": [] if version is None else [" · ".join(cell) for cell in version.result["drifting"]],
+        "drifting": [] if version is None else [
+            f"{accelerator_label(accelerator)} · {work_label(work)}" for accelerator, work in version.result["drifting"]
+        ],
         "charts": [*scatters(drawn), *courses([s for s in found if s.month])],
         "score_columns": [
             (_("Class of work"), ""), (_("Outcomes"), "num"), (_("Median error"), "num"),
             (_("Between P10 and P90"), "num"), (_("With a band"), "num"),
         ],
         "scores": [
-            [s.work, number_format(s.outcomes), percent(s.median_error, 1), percent(s.within),
+            [work_label(s.work), number_format(s.outcomes), percent(s.median_error, 1), percent(s.within),
              number_format(s.banded)]
             for s in found
             if not s.month
@@ -82,7 +84,7 @@ def _context(request: SignedInRequest, **more: Any) -> dict[str, Any]:
 def _cell(row: dict[str, Any]) -> list[str]:
     few = _("few outcomes: close to the published figure") if row["outcomes"] < 5 else ""
     return [
-        accelerator_label(row["accelerator"]), row["work"], significant(row["factor"]),
+        accelerator_label(row["accelerator"]), work_label(row["work"]), significant(row["factor"]),
         f"{significant(row['low'])}–{significant(row['high'])}", number_format(row["outcomes"]), few,
     ]  # fmt: skip
 

@@ -20,12 +20,13 @@ from core.http import SignedInRequest
 from core.whole import whole
 from planning.forms.review_work import ActionForm, CancelForm, MeetingForm, MoveForm
 from planning.forms.reviews import CloseForm, FreezeForm
+from planning.models.calibration import work_label
 from planning.models.reviews import BOTH, CapacityReview, ReviewReport, ReviewSnapshot
 from planning.review_changes import changes
 from planning.review_pack import Pack, build_pack
 from planning.review_policies import can_freeze_review, can_hold_review, can_see_reviews
 from planning.review_report import rows_csv
-from planning.review_rows import cell, fields_of, frozen_rows, with_links
+from planning.review_rows import LISTS, cell, fields_of, frozen_rows, with_links
 from planning.review_use import pool_choices
 from planning.selectors.review_work import recommendations
 from planning.selectors.reviews import visible_reviews
@@ -133,7 +134,7 @@ def review_rows(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
         request,
         "planning/review_rows.html",
         {
-            "review": review, "snapshot": snapshot, "name": name, "page": page,
+            "review": review, "snapshot": snapshot, "name": name, "title": LISTS[name], "page": page,
             "where": [(field, _shown(field, value)) for field, value in where.items()],
             "up": f"{review.get_absolute_url()}?version={snapshot.number}",
             "review_title": _("Capacity review %(quarter)s") % {"quarter": review},
@@ -146,7 +147,7 @@ def review_rows(request: SignedInRequest, pk: int, name: str) -> HttpResponse:
 
 def _shown(field: str, text: str) -> str:
     """A frozen value as people read it; the CSV keeps the catalogue's own names."""
-    return accelerator_label(text) if field == "accelerator" else text
+    return {"accelerator": accelerator_label, "work": work_label}.get(field, str)(text)
 
 
 CHANGES = 200
