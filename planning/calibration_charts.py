@@ -29,7 +29,7 @@ def scatters(outcomes: Sequence[MeasuredOutcome]) -> list[charts.Chart]:
                 ),
                 labels=(_("Outcome"), _("Class of work"), _("Estimated"), _("Measured")),
                 rows=[
-                    (row.reference, work_label(row.work or row.kind), row.estimated, row.measured)
+                    (row.title, work_label(row.work or row.kind), row.estimated, row.measured)
                     for row in rows
                 ],
                 bands=[_band(row) for row in rows],

@@ -151,7 +151,7 @@ def _warranties(rows: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
         Table(
             _("Warranties that end"),
             (
-                (pgettext("purchase", "Order"), ""), (_("Vendor"), ""), (_("Unit"), ""),
+                (pgettext("purchase", "Order"), ""), (_("Vendor"), ""), (_("Device"), ""),
                 (_("Units"), "num"), (_("Last covered day"), ""),
             ),
             tuple(

@@ -229,7 +229,16 @@ def _use(data: Mapping[str, Any]) -> Section:
         title=_("Use and queues"),
         sources=("use", "use_days", "queues"),
         sentences=(
-            _("A useful hour cost %(amount)s.")
+            (
+                _(
+                    "A useful hour cost %(amount)s: cloud bills, and purchases spread over their years; "
+                    "power and staff are not in it."
+                )
+                if data.get("cost_per_useful_hour_basis") == "spread"
+                else _(
+                    "A useful hour cost %(amount)s: all that was spent in the quarter, purchases in full."
+                )
+            )
             % {"amount": money(Decimal(cost), data["currency"])},
         )
         if cost

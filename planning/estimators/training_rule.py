@@ -66,9 +66,13 @@ def production_features(c: Candidates) -> dict[str, Array]:
 
 
 def unit_work(c: Candidates) -> Array:
-    """Model FLOPs of one token (or sample), forward and backward, without recomputation. [FLOP]"""
+    """Model FLOPs of one token (or sample), forward and backward, without recomputation. [FLOP]
+
+    A reference model's forward pass is one more of them. Adapters count as a full step here: what they save is a fitted
+    feature of the rule.
+    """
     active = c.layer_matmul_parameters + c.head_parameters
-    language = 6.0 * active + 3.0 * c.attention_flops
+    language = (2.0 * active + c.attention_flops) * np.maximum(c.passes, 3.0)
     return np.where(c.sample_flops > 0, c.sample_flops, language)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from core.models import Team, User
 from planning.models.requests import CapacityRequest, visible_teams
@@ -87,6 +87,13 @@ class MeasuredOutcome(models.Model):
         ]
 
     def __str__(self) -> str:
+        return self.reference
+
+    @property
+    def title(self) -> str:
+        """What was measured, in words: costs of a request are kept under a key."""
+        if self.kind == OutcomeKind.COST and self.request is not None:
+            return gettext("Cost of %(request)s") % {"request": self.request}
         return self.reference
 
     @property

@@ -102,6 +102,8 @@ class CapacityRequest(models.Model):
     )
     version = models.PositiveIntegerField(default=1, editable=False)
     revision_number = models.PositiveIntegerField(_("revision"), default=1, editable=False)
+    # Of the plan's accelerators, how many passed acceptance so far; null: nobody told.
+    accepted_cards = models.PositiveIntegerField(_("accepted"), null=True, blank=True)
     created_at = models.DateTimeField(_("created"), default=timezone.now)
     status_since = models.DateTimeField(_("in this state since"), default=timezone.now)
 

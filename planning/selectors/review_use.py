@@ -93,6 +93,7 @@ def use_figures(
         "cost_per_useful_hour": str(used.cost_per_useful_hour.amount)
         if used.cost_per_useful_hour
         else None,
+        "cost_per_useful_hour_basis": "spread",  # older snapshots: purchases in the quarter of their invoice
         "queues": [
             {"team": team, **asdict(queue)} for team, queue in sorted(used.queues.items())
         ],

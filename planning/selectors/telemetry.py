@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.db.models.functions import TruncDate
 
-from catalog.selectors import accelerators_by_slug, architecture_rows
+from catalog.selectors import accelerators_by_slug, architecture_rows, tco_values
 from core.exchange import MissingRate, convert
 from core.messages import Message, msg
 from core.models import Organisation, Team
 from core.money import Money
+from planning.economics.defaults import DEFAULTS
 from planning.models.budgets import Bucket, LedgerEntry
+from planning.models.plans import SpendKind
 from planning.models.telemetry import SUMS, CardMonth, JobRun, Ownership, PoolDay
 
 IDLE_BELOW = 0.05  # mean utilisation of a card over the span
@@ -146,9 +149,16 @@ def fleet(
     by_day = rows.order_by().values("day").annotate(**{n: Sum(n) for n in SUMS}).order_by("day")
     queues = _queues(first, last, organisation, chosen)
     spent, holes = _spent(first, last, organisation, chosen)
-    cost = None
-    if spent is not None and spent.amount > 0 and total.useful_hours:
-        cost = Money(spent.amount / Decimal(repr(total.useful_hours)), spent.currency).rounded()
+    told = [row["day"] for row in by_day]
+    cost, missing = None, None
+    if told and total.useful_hours:
+        borne, missing = _borne(first, last, (told[0], told[-1]), organisation, chosen)
+        if borne is not None and borne.amount > 0:
+            cost = Money(borne.amount / Decimal(repr(total.useful_hours)), borne.currency).rounded()
+    if cost is None:
+        holes.append(
+            missing or msg("No spending falls into this span, so the cost of an hour is not known.")
+        )
     if not found:
         holes.append(msg("No source told what cards did in this span."))
     if not queues:
@@ -256,7 +266,8 @@ class _Peaks:
 def _spent(
     first: date, last: date, organisation: Organisation, teams: list[int] | None
 ) -> tuple[Money | None, list[Message]]:
-    """Actual entries posted in the span, in the base currency; None when nothing was posted or a rate is missing."""
+    """Actual entries posted in the span, in the base currency; None when nothing was posted or a rate is missing, which
+    is told."""
     start, end = _span(first, last, organisation)
     own = Q() if teams is None else Q(budget__team__in=teams)
     rows = list(
@@ -268,9 +279,7 @@ def _spent(
         .annotate(total=Sum("amount"))
     )
     if not rows:
-        return None, [
-            msg("No spending was posted in this span, so the cost of an hour is not known.")
-        ]
+        return None, []
     amount = Decimal(0)
     for currency, total in rows:
         try:
@@ -278,6 +287,54 @@ def _spent(
         except MissingRate as error:
             return None, [error.message]
     return Money(amount, organisation.currency).rounded(), []
+
+
+def service_years() -> float:
+    """Years over which a purchase is spread: the organisation's depreciation. [year]"""
+    _low, years, _high = tco_values().get("depreciation.years", (None,) * 3)
+    return float(years or DEFAULTS["depreciation.years"].value)
+
+
+def _borne(
+    first: date,
+    last: date,
+    told: tuple[date, date],
+    organisation: Organisation,
+    teams: list[int] | None,
+) -> tuple[Money | None, Message | None]:
+    """What the span bears, in the base currency: cloud bills posted in it, and of each purchase its part of the days
+    that telemetry speaks for (`told`: first and last), straight over the years of service. A purchase price in the
+    month of its invoice would say that an hour cost what a card does. None, and why, without a rate.
+    """
+    start, end = _span(first, last, organisation)
+    life = timedelta(days=round(service_years() * 365.25))
+    own = Q() if teams is None else Q(budget__team__in=teams)
+    rows = (
+        LedgerEntry.objects.filter(own, bucket=Bucket.ACTUAL, posted_at__lt=end)
+        .filter(
+            Q(budget__kind=SpendKind.CLOUD, posted_at__gte=start)
+            | Q(budget__kind=SpendKind.PURCHASE, posted_at__gt=start - life)
+        )
+        .order_by()
+        .annotate(on=TruncDate("posted_at", tzinfo=organisation.zone))
+        .values_list("budget__kind", "budget__currency", "on")
+        .annotate(total=Sum("amount"))
+    )
+    sums: dict[str, Decimal] = defaultdict(Decimal)
+    for kind, currency, on, amount in rows:
+        share = Decimal(1)
+        if kind == SpendKind.PURCHASE:
+            days = (min(told[1] + timedelta(days=1), on + life) - max(told[0], on)).days
+            share = Decimal(max(days, 0)) / life.days
+        sums[currency] += amount * share
+    try:
+        parts = [
+            convert(Money(sum_, currency), organisation.currency, last)
+            for currency, sum_ in sums.items()
+        ]
+    except MissingRate as error:
+        return None, error.message
+    return Money(sum((part.amount for part in parts), Decimal(0)), organisation.currency), None
 
 
 def teams_with_cards() -> QuerySet[Team]:

@@ -184,8 +184,13 @@ def match_runs() -> int:
     return count
 
 
+def _part(accepted: int | None, planned: int) -> float:
+    return 1.0 if accepted is None else min(accepted / planned, 1.0)
+
+
 def match_costs() -> int:
-    """Hold what fulfilled requests cost against their plan. A plan's cost has no band of its own."""
+    """Hold what fulfilled requests cost against their plan, for the cards that were accepted: one that was closed short
+    was not cheaper than planned. A plan's cost has no band of its own."""
     done = CapacityRequest.objects.filter(status=RequestStatus.FULFILLED).with_current()
     spent = dict(
         LedgerEntry.objects.filter(request__in=done, bucket=Bucket.ACTUAL)
@@ -212,7 +217,8 @@ def match_costs() -> int:
             continue  # sums of several currencies are no figure
         record_outcome(
             by=None, reference=reference, kind=OutcomeKind.COST, unit=plan.currency,
-            estimated=float(plan.money.amount), measured=float(amount), measured_at=timezone.now(),
+            estimated=float(plan.money.amount) * _part(request.accepted_cards, plan.cards), measured=float(amount),
+            measured_at=timezone.now(),
             accelerator_slug=plan.accelerator_slug, work=class_of(request.kind), team=request.team, request=request,
         )  # fmt: skip
         count += 1

@@ -388,6 +388,8 @@ def record_fulfilment(
     plan = PlanChoice.objects.get(
         revision__request=request, revision__number=request.revision_number
     )
+    request.accepted_cards = accepted
+    request.save(update_fields=["accepted_cards"])
     enough = accepted >= plan.cards
     if not enough and not short_close_reason.strip():
         record("request.delivery_counted", on=request, by=by, accepted=accepted, asked=plan.cards)

@@ -36,7 +36,7 @@ def calibration_page(request: SignedInRequest) -> HttpResponse:
 
 
 def _context(request: SignedInRequest, **more: Any) -> dict[str, Any]:
-    rows = MeasuredOutcome.objects.visible_to(request.user).select_related("team")
+    rows = MeasuredOutcome.objects.visible_to(request.user).select_related("team", "request")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     drawn = list(rows[:DRAWN])
     version = in_force()

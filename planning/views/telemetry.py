@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -29,7 +29,7 @@ from planning import telemetry_tables
 from planning.forms.telemetry import LoadForm, SourceForm
 from planning.models.requests import visible_teams
 from planning.models.telemetry import BillLine, SourceKind, TelemetrySource
-from planning.selectors.telemetry import Fleet, fleet, teams_with_cards
+from planning.selectors.telemetry import Fleet, fleet, service_years, teams_with_cards
 from planning.services import bills
 from planning.services import telemetry_sources as sources
 
@@ -60,6 +60,8 @@ def telemetry_fleet(request: SignedInRequest) -> HttpResponse:
             "team": team,
             "teams": teams_with_cards() if mine is None else teams_with_cards().filter(pk__in=mine),
             "chart": _course(figures),
+            "useful_note": _("cloud bills, and purchases over %(years)s years; no power, no staff")
+            % {"years": number_format(service_years())},
             **telemetry_tables.shown(figures),
             "may_see_sources": may.can_see_sources(request.user),
         },

@@ -8,10 +8,12 @@ from typing import Any
 
 from django.core.files.base import ContentFile
 
+from planning.calibration.apply import class_of
 from planning.models import CapacityRequest
 from planning.models.calibration import OutcomeKind
 from planning.models.telemetry import Ownership, SourceKind
 from planning.services import allocations, calibration, discussion, month_one
+from planning.services.estimates import estimate_request
 from planning.services.requests import record_fulfilment
 from planning.services.telemetry_sources import create_source, push, receive_file
 from planning.workloads import Kind
@@ -239,26 +241,31 @@ def used(s: Stage) -> Story:
         run_job(row)
 
 
-OUTCOMES = (  # days ago, estimated and measured [tokens/s], what ran
-    (33, 98_000, 91_400, "SFT dialogue v31, 8B, 4 cards"),
-    (31, 181_000, 170_900, "SFT dialogue v31, 8B, 7 cards"),
-    (28, 24_600, 22_300, "LoRA 70B 客服语料"),
-    (26, 97_000, 92_800, "SFT dialogue v32, 8B, 4 cards"),
-    (24, 12_900, 11_500, "DPO 70B round 2"),
-    (21, 99_500, 93_100, "SFT dialogue v33, 8B, 4 cards"),
-    (19, 178_500, 166_200, "SFT dialogue v33, 8B, 7 cards"),
-    (17, 25_100, 23_400, "LoRA 70B 客服语料 第二轮"),
+RUNS = (  # days ago, kind, model, cards, measured speed ÷ what the product had estimated, what ran
+    (33, Kind.FINETUNING, "llama-3.1-8b", 4, 0.933, "SFT dialogue v31, 8B, 4 cards"),
+    (31, Kind.FINETUNING, "llama-3.1-8b", 7, 0.944, "SFT dialogue v31, 8B, 7 cards"),
+    (28, Kind.LORA, "llama-3.1-70b", 4, 0.907, "LoRA 70B 客服语料, 4 cards"),
+    (26, Kind.FINETUNING, "llama-3.1-8b", 4, 0.957, "SFT dialogue v32, 8B, 4 cards"),
+    (24, Kind.PREFERENCE, "llama-3.1-8b", 4, 0.891, "DPO 8B round 2, 4 cards"),
+    (21, Kind.FINETUNING, "llama-3.1-8b", 4, 0.936, "SFT dialogue v33, 8B, 4 cards"),
+    (19, Kind.FINETUNING, "llama-3.1-8b", 7, 0.931, "SFT dialogue v33, 8B, 7 cards"),
+    (17, Kind.LORA, "llama-3.1-70b", 4, 0.932, "LoRA 70B 客服语料 第二轮, 4 cards"),
 )
 
 
 def learned(s: Stage) -> Story:
-    """Measured training speeds beside what had been estimated; the product learns from them."""
-    for ago, estimated, measured, what in OUTCOMES:
+    """Measured training speeds beside what the product estimates for the same run; the product learns from them."""
+    for ago, kind, model, cards, ratio, what in RUNS:
         yield s.at(ago, 18)
+        answer = estimate_request(
+            {"kind": str(kind), "model": model, "tokens": 2e8, "sequence_length": 4096,
+             "accelerator": [H100], "accelerators": cards}
+        )  # fmt: skip
+        speed = answer.estimates[0].estimate.figures["throughput"]
         calibration.record_outcome(
-            by=s.zhao, reference=what, kind=OutcomeKind.SPEED, estimated=estimated, measured=measured,
-            unit="tokens/s", low=0.85 * estimated, high=1.15 * estimated, accelerator_slug=H100,
-            work="training", team=s.team("foundation"), measured_at=s.at(ago, 16),
+            by=s.zhao, reference=what, kind=OutcomeKind.SPEED, estimated=round(speed.p50),
+            measured=round(ratio * speed.p50), low=round(speed.p10), high=round(speed.p90), unit="tokens/s",
+            accelerator_slug=H100, work=class_of(kind), team=s.team("foundation"), measured_at=s.at(ago, 16),
         )  # fmt: skip
     yield s.at(14, 4, 20)
     calibration.learn()

@@ -190,6 +190,21 @@ def test_preference_tuning_holds_a_second_model_and_runs_it_forward():
     assert ratio == pytest.approx(8 / 6)
 
 
+def test_preference_tuning_takes_a_forward_pass_longer_also_where_nothing_of_the_run_is_known():
+    """The plain rule of unknown frameworks gives a utilisation: more work a token is more time a token."""
+    full, dpo = (
+        estimate_training(
+            TrainingWorkload(method=method, tokens=1e9, micro_batch=1, global_batch=64),
+            H100,
+            LLAMA_3_8B,
+            accelerators=8,
+        )
+        for method in ("full", "dpo")
+    )
+    ratio = dpo.figures["training_time"].p50 / full.figures["training_time"].p50
+    assert ratio == pytest.approx(8 / 6, rel=0.02)
+
+
 def test_parts_add_up_and_the_trace_shows_every_figure():
     estimate = estimate_training(
         TrainingWorkload(tokens=1e12, framework="megatron"),

@@ -1,17 +1,21 @@
 """Outcomes teach estimates: matched once, versions put in force and taken back, and estimates say which they use."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from core.errors import InputError, NotPermitted
 from core.models import AuditEntry
+from core.money import Money
 from core.roles import Role
 from planning.estimators.types import Grade
 from planning.models import CalibrationVersion, JobRun, MeasuredOutcome
 from planning.selectors.calibration import in_force, scores
-from planning.services import calibration
+from planning.services import calibration, requests, spending
 from planning.services.estimates import estimate_request
+from planning.states import RequestStatus
+from tests.planning import builders
 from tests.planning.telemetry import T0, source
 
 pytestmark = pytest.mark.django_db
@@ -191,3 +195,22 @@ def test_only_keepers_of_sources_teach(organisation, make_user, role):
     ):
         with pytest.raises(NotPermitted):
             act()
+
+
+def test_a_request_closed_short_is_held_against_its_part_of_the_plan(db):
+    """Seven of eight cards for seven eighths of the money are as planned, not cheaper."""
+    w = builders.world()
+    request = builders.at(w, RequestStatus.SOURCING)  # eight cards for 1000
+    spending.commit(
+        request_id=request.pk, amount=Money(Decimal(875), "CNY"), source="order:1", by=w.procurement
+    )
+    spending.post_actual(
+        request_id=request.pk, amount=Money(Decimal(875), "CNY"), source="invoice:1", by=w.finance
+    )
+    requests.record_fulfilment(
+        request_id=request.pk, accepted=7, by=w.procurement, short_close_reason="one was returned"
+    )
+    calibration.match_costs()
+    row = MeasuredOutcome.objects.get(kind="cost")
+    assert (row.estimated, row.measured) == (875.0, 875.0)
+    assert row.title == f"Cost of {request}"

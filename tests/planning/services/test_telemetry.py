@@ -15,6 +15,7 @@ from django.db import connection
 
 from core.errors import InputError, InvalidTransition, NotPermitted
 from core.models import AuditEntry, Job, StoredFile
+from core.money import Money
 from core.organisation import organisation as the_organisation
 from core.roles import Role
 from planning.models import (
@@ -29,8 +30,9 @@ from planning.models import (
 )
 from planning.models.telemetry import CardHour, CardSeries, Ingestion, TelemetryCard
 from planning.selectors.telemetry import fleet
-from planning.services import bills, telemetry_load, telemetry_pull, telemetry_sources
+from planning.services import bills, spending, telemetry_load, telemetry_pull, telemetry_sources
 from planning.services.telemetry_store import Hours, store_hours
+from planning.states import RequestStatus
 from tests.planning import builders
 from tests.planning.telemetry import T0, feed, hours, load, prometheus_answer, samples, source
 
@@ -525,3 +527,20 @@ def test_the_organisation_decides_which_day_an_hour_belongs_to(organisation):
     feed(source(), samples(start=datetime(2026, 11, 2, 16, tzinfo=UTC)))  # midnight in Shanghai
     assert CardDay.objects.get().day == date(2026, 11, 3)
     assert the_organisation().time_zone == "Asia/Shanghai"
+
+
+def test_a_useful_hour_bears_a_purchase_over_its_years_and_a_bill_at_once(time_machine):
+    """A purchase's whole price in the month of its invoice would say that an hour cost what a card does."""
+    w = builders.world()
+    time_machine.move_to("2026-10-20T04:00:00Z", tick=False)
+    request = builders.at(w, RequestStatus.SOURCING)
+    bought = Money(Decimal(1000), "CNY")
+    spending.commit(request_id=request.pk, amount=bought, source="order:1", by=w.procurement)
+    spending.post_actual(request_id=request.pk, amount=bought, source="invoice:1", by=w.finance)
+    feed(source(), samples(minutes=60, utilization=0.5))  # half a useful hour on one day
+    found = fleet(first=date(2026, 10, 1), last=date(2027, 1, 1), organisation=the_organisation())
+    assert found.spent == bought
+    assert (
+        found.cost_per_useful_hour
+        == Money(Decimal(1000) / (4 * Decimal("365.25")) / Decimal("0.5"), "CNY").rounded()
+    )
