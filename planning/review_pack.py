@@ -119,7 +119,7 @@ def _tiles(data: Mapping[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
             else "",
             "budgets",
         ),
-        (_("Ordered"), _amount(data["ordered_total"], currency), "", "orders"),
+        (_("Ordered"), _amount(data["ordered_total"], currency), _("without tax"), "orders"),
         (
             _("Cards accepted"),
             _("%(accepted)s of %(delivered)s")
@@ -295,7 +295,7 @@ def _orders(data: Mapping[str, Any]) -> Section:
                     (_("Ordered"), "num"),
                     (_("Received"), "num"),
                     (_("Accepted"), "num"),
-                    (_("Amount"), "num"),
+                    (_("Amount without tax"), "num"),
                     (_("Promised"), ""),
                     (_("First received"), ""),
                 ),
