@@ -92,7 +92,7 @@ def _warranty(row: Row, asked: int) -> Lever | None:
     worth, known = warranty_worth(row.net, row.months, asked), longest_life()
     if worth is None:
         text = (
-            msg("From %(now)s to %(asked)s months: what it is worth is not known without a price in the organisation’s "
+            msg("From %(now)s to %(asked)s months: what it is worth is not known without a price in the organisation's "
                 "currency", now=row.months, asked=asked)
             if row.net is None
             else msg("From %(now)s to %(asked)s months: what cover after month %(last)s is worth is not known",

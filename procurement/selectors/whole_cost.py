@@ -337,7 +337,7 @@ def _common(owned: list[_Owned], known: _Known) -> list[Message]:
         else msg("Cards work %(use)s %% of the time, which is usual: nothing was measured", use=use),
         msg("Housed in a colocation at %(price)s for a kW and month, electricity at %(tariff)s a kWh, PUE %(pue)s",
             price=str(case.housing.per_kw_month or "–"), tariff=str(case.tariff[0]), pue=case.pue),
-        msg("After the quote’s own warranty, cover is bought at %(share)s %% of the price a year",
+        msg("After the quote's own warranty, cover is bought at %(share)s %% of the price a year",
             share=round(case.warranty_rate * 100, 1)),
         msg("%(share)s %% spares; %(fte)s people for operations", share=round(case.spares_ratio * 100, 1),
             fte=round(sum(one.found.case.fte for one in owned), 2)),
@@ -417,7 +417,7 @@ def _plan(choice: PlanChoice, slug: str, mine: list[_Owned]) -> Mapping[str, Any
     if not same:
         name = accelerator_label(slug)
         raise _Unknown(
-            msg("The request’s study estimates no plan on %(accelerator)s", accelerator=name)
+            msg("The request's study estimates no plan on %(accelerator)s", accelerator=name)
         )
     cards = sum(one.cards for one in mine)
     found: Mapping[str, Any] = min(
@@ -440,7 +440,7 @@ def _pflop_hour(plan: Mapping[str, Any], hour: Money) -> tuple[Money, Message]:
     names = SIXTEEN_BIT if figure else (plan.get("precision"), *SIXTEEN_BIT)
     name = next((one for one in names if peaks.get(one)), None)
     if not share or name is None:
-        raise _Unknown(msg("The request’s study tells no share of the peak that this work reaches"))
+        raise _Unknown(msg("The request's study tells no share of the peak that this work reaches"))
     told = msg("At %(share)s %% of the peak in %(precision)s, as in the study",
                share=round(share * 100, 1), precision=str(name).upper())  # fmt: skip
     return unit_costs.per_pflop_hour(hour, peaks[name], share), told
@@ -463,7 +463,7 @@ def _million_tokens(
     elif kind == Kind.BATCH_INFERENCE:
         tokens = float(workload["items"]) * (workload["input_tokens"] + workload["output_tokens"])
     else:
-        raise _Unknown(msg("The request’s work counts no tokens"))
+        raise _Unknown(msg("The request's work counts no tokens"))
     hours = plan["cards"] * plan["seconds"]["p50"] / 3600
     told = msg("%(hours)s card-hours for the run, as in the study", hours=round(hours))
     run = unit_costs.training_cost(hour * plan["cards"], hours / plan["cards"])
