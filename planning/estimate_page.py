@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,18 @@ from django.utils.translation import gettext, pgettext
 
 from core.templatetags.ui import percent, quantity, significant
 from planning.estimate_text import figure, range_text, say
-from planning.estimators.types import Band, FleetAnswers, Step
+from planning.estimators.types import Band, FleetAnswers, Latencies, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
-from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, in_words, label
+from planning.study.labels import (
+    FITS,
+    GRADES,
+    ORIGINS,
+    SATURATIONS,
+    count_text,
+    figure_label,
+    in_words,
+    label,
+)
 
 PERCENTILE = "p"  # of the fleet, at which the latency target holds
 COMPARED = (
@@ -85,7 +94,7 @@ def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
         part_notes=[f"{say(label(p.name))}: {say(p.note)}" for p in e.memory if p.note],
         capacity=e.capacity_bytes,
         tiles=[
-            _tile(name, e.figures[name])
+            _tile(name, e.figures[name], e.figures)
             for name in _names(TILES, percentile)
             if _has_tile(name, e.figures)
         ],
@@ -95,7 +104,7 @@ def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
         warnings=[say(text) for text in e.warnings],
         assumptions=[say(in_words(text)) for text in e.assumptions],
         trace=[_line(step) for step in e.trace],
-        figures=[_row(name, band) for name, band in e.figures.items()],
+        figures=[_row(name, band, e.figures) for name, band in e.figures.items()],
         constants=e.constants_version,
         grade=say(GRADES[_weakest(grades)]),
         fleet=None if e.fleet is None else _fleet(e.fleet),
@@ -103,20 +112,33 @@ def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
 
 
 def _fleet(answers: FleetAnswers) -> dict[str, Any]:
-    """Latency by percentile: a row for each figure at the planned load and at that load x (1 + model error)."""
-    loads = (answers.planned, answers.with_model_error)
+    """Latency by percentile: a row for each figure and load, from the average of the day to full capacity."""
+    planned, off = answers.planned, answers.with_model_error
+    loads = [(gettext("peak load"), planned), (gettext("peak load and model error"), off)]
+    if answers.average is not None and answers.average.load < planned.load:
+        loads.insert(0, (gettext("average load"), answers.average))
+    if answers.full is not None:
+        loads.append((gettext("full capacity"), answers.full))
+    columns = [(gettext("Figure"), ""), *((p, "num") for p in planned.end_to_end)]
     rows = [
         [
-            gettext("%(figure)s at %(load)s load")
-            % {"figure": say(label(name)), "load": percent(at.load)},
-            *(figure(seconds, "s") for seconds in getattr(at, name).values()),
+            gettext("%(figure)s, %(at)s (%(load)s)")
+            % {"figure": say(label(name)), "at": at, "load": percent(one.load)},
+            *(figure(seconds, "s") for seconds in _by_percentile(one, name).values()),
         ]
-        for name in ("wait", "ttft", "end_to_end")
-        for at in loads
-        if getattr(at, name)
+        for name in ("wait", "ttft", "tpot", "end_to_end")
+        for at, one in loads
+        if _by_percentile(one, name)
     ]
-    columns = [(gettext("Figure"), ""), *((p, "num") for p in answers.planned.end_to_end)]
     return {"columns": columns, "rows": rows, "error": percent(answers.model_error)}
+
+
+def _by_percentile(at: Latencies, name: str) -> Mapping[str, float]:
+    """A latency's percentiles; the time per output token has its mean alone."""
+    if name != "tpot":
+        found: Mapping[str, float] = getattr(at, name)
+        return found
+    return {} if at.tpot is None else {p: at.tpot for p in at.end_to_end}
 
 
 def _weakest(grades: Sequence[str]) -> str:
@@ -133,18 +155,18 @@ def _has_tile(name: str, figures: Mapping[str, Band]) -> bool:
     return name in figures and not of_fleet
 
 
-def _tile(name: str, band: Band) -> dict[str, str]:
+def _tile(name: str, band: Band, figures: Collection[str]) -> dict[str, str]:
     return {
-        "label": say(label(name)),
+        "label": say(figure_label(name, figures)),
         "value": figure(band.p50, band.unit),
         "within": range_text(band),
         "note": say(GRADES[band.grade]),
     }
 
 
-def _row(name: str, band: Band) -> list[str]:
+def _row(name: str, band: Band, of: Collection[str]) -> list[str]:
     figures = [figure(value, band.unit) for value in (band.p10, band.p50, band.p90)]
-    return [say(label(name)), *figures, say(GRADES[band.grade])]
+    return [say(figure_label(name, of)), *figures, say(GRADES[band.grade])]
 
 
 def _saturations(found: AcceleratorEstimate) -> list[dict[str, Any]]:
@@ -189,7 +211,7 @@ def comparison(answer: Answer) -> dict[str, Any]:
         cells = []
         for name in names:
             band = e.figures.get(name)
-            cells.append(None if band is None else _tile(name, band))
+            cells.append(None if band is None else _tile(name, band, e.figures))
         rows.append(
             {
                 "slug": found.accelerator.slug,
@@ -203,7 +225,8 @@ def comparison(answer: Answer) -> dict[str, Any]:
                 "cells": cells,
             }
         )
-    return {"heads": [say(label(name)) for name in names], "rows": rows}
+    of = answer.estimates[0].estimate.figures if answer.estimates else {}
+    return {"heads": [say(figure_label(name, of)) for name in names], "rows": rows}
 
 
 def answer_context(answer: Answer, *, show: str = "") -> dict[str, Any]:

@@ -11,7 +11,15 @@ from core.messages import Message, msg
 from core.templatetags.ui import percent, quantity, significant, span
 from planning.estimators.types import Band, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
-from planning.study.labels import FITS, GRADES, ORIGINS, SATURATIONS, count_text, label
+from planning.study.labels import (
+    FITS,
+    GRADES,
+    ORIGINS,
+    SATURATIONS,
+    count_text,
+    figure_label,
+    label,
+)
 
 MAIN = (
     "training_time", "run_time", "ttft_p95", "end_to_end_p95", "tpot", "throughput", "accelerator_hours",
@@ -84,7 +92,8 @@ def _comparison(estimates: tuple[AcceleratorEstimate, ...]) -> Iterator[str]:
         say(msg("Memory")),
         say(msg("Memory fits")),
     ]
-    rows = [[*heads, *(say(label(name)) for name in shown)]]
+    figures = estimates[0].estimate.figures if estimates else {}
+    rows = [[*heads, *(say(figure_label(name, figures)) for name in shown)]]
     for found in estimates:
         e = found.estimate
         memory = figure(e.memory_bytes.p50, "B") if e.memory else "–"
@@ -110,7 +119,7 @@ def estimate_lines(found: AcceleratorEstimate) -> Iterator[str]:
         msg("Memory of one accelerator"), [(label(p.name), figure(p.value, "B")) for p in e.memory]
     )
     figures = [
-        (label(name), f"{band_text(band)}  [{say(GRADES[band.grade])}]")
+        (figure_label(name, e.figures), f"{band_text(band)}  [{say(GRADES[band.grade])}]")
         for name, band in e.figures.items()
     ]
     yield from _block(msg("Figures: P50 (P10 – P90)"), figures)

@@ -20,7 +20,7 @@ from core.messages import Message
 from core.money import WHOLE_FROM, Money
 from core.templatetags.ui import exact, money, percent, quantity, said, significant, span
 from planning.models.plans import PaymentChoice
-from planning.study.labels import GRADES, SATURATIONS, in_words, label
+from planning.study.labels import GRADES, SATURATIONS, figure_label, in_words, label
 
 ROLES = {
     "cheapest": gettext_lazy("Cheapest"),
@@ -341,7 +341,7 @@ def detail(result: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Any]
         else [],
         "idle": [said(text) for text in idle],
         "figures": [
-            (said(label(name)), _band(band), said(GRADES[band["grade"]]))
+            (said(figure_label(name, estimate["figures"])), _band(band), said(GRADES[band["grade"]]))
             for name, band in estimate["figures"].items()
         ],
         "layout": [(said(label(name)), str(value)) for name, value in estimate["layout"].items()],

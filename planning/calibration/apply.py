@@ -28,6 +28,11 @@ TIMES = frozenset(
         "ttft",
         "tpot",
         "end_to_end",
+        *(
+            f"{name}_{load}"
+            for name in ("ttft", "tpot", "end_to_end")
+            for load in ("average", "full")
+        ),
     }
 )
 

@@ -7,7 +7,7 @@ at its percentile. What a straight division would have said is shown beside.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core.errors import InputError
 from core.messages import Message, msg, plural
@@ -20,6 +20,7 @@ from planning.estimators.inference_workload import (
     checked,
     replicas_message,
 )
+from planning.estimators.operating_point import ServiceCurve, service_curve
 from planning.estimators.queueing import Queue, highest_load
 from planning.estimators.service_options import HEADROOM
 from planning.estimators.types import (
@@ -56,10 +57,12 @@ class FleetPlan:
     replicas_by_latency: int | None  # None: no bound was given
     binding: str  # "headroom" or "latency"
     headroom: float  # the fleet's reserve over the peak [1]
-    answers: FleetAnswers
-    ttft: float  # of one replica, without waiting [s]
-    tpot: float  # [s]
+    model_error: float  # by how much the load may be higher than computed, share
+    ttft: float  # of one replica with full batches, without waiting [s]
+    tpot: float  # with full batches [s]
     grade: Grade
+    plan: ReplicaPlan = field(compare=False, repr=False)
+    constants: Constants = field(compare=False, repr=False)
     messages: tuple[Message, ...] = ()
     trace: tuple[Step, ...] = ()
     constants_version: str = ""
@@ -71,6 +74,11 @@ class FleetPlan:
         return self.replicas * self.accelerators_per_replica
 
     @property
+    def answers(self) -> FleetAnswers:
+        """At the mean load, at the planned one, with the model's error, and full."""
+        return self.answers_with(self.replicas)
+
+    @property
     def planned(self) -> Latencies:
         """At the planned load."""
         return self.answers.planned
@@ -80,16 +88,72 @@ class FleetPlan:
         """At load x (1 + model error)."""
         return self.answers.with_model_error
 
-    def answers_with(self, replicas: int) -> FleetAnswers:
-        """How the same replicas would answer if there were `replicas` of them."""
-        return _answers(
-            self.workload,
+    def queue(self, replicas: int, rate: float) -> Queue:
+        """The queue before `replicas` of these at `rate` [1/s]; a request waits where every batch is full."""
+        w = self.workload
+        return Queue(
             replicas * int(self.concurrency),
             self.service_time,
-            self.ttft,
-            self.tpot,
-            self.answers.model_error,
+            rate,
+            w.arrival_variation,
+            w.service_variation,
         )
+
+    def answers_with(self, replicas: int) -> FleetAnswers:
+        """How the same replicas would answer if there were `replicas` of them."""
+        curve, peak = self._curve(), self.peak_rate
+        point = curve.settle(peak / replicas)
+        capacity = replicas * self.concurrency / self.service_time
+        return FleetAnswers(
+            self._latencies(curve, replicas, peak),
+            self._latencies(curve, replicas, peak * (1.0 + self.model_error)),
+            self.model_error,
+            average=self._latencies(curve, replicas, peak / self.workload.peak_factor),
+            full=self._latencies(curve, replicas, capacity, wait=False),
+            compute=curve.at(curve.compute, point.batch) * point.busy,
+            bandwidth=curve.at(curve.bandwidth, point.batch) * point.busy,
+        )
+
+    def _curve(self) -> ServiceCurve:
+        static = self.workload.batching == "static"
+        return service_curve(
+            self.plan.candidate,
+            self.constants,
+            most=self.concurrency,
+            fixed=self.plan.serving if static else None,
+        )
+
+    def _latencies(
+        self, curve: ServiceCurve, replicas: int, rate: float, *, wait: bool = True
+    ) -> Latencies:
+        """Waits by Allen-Cunneen, then the time in a replica at the batch that this rate leads to.
+
+        The end-to-end tail is led by long outputs, whose token times add to the wait.
+        """
+        w, queue = self.workload, self.queue(replicas, rate)
+        point = curve.settle(rate / replicas)
+        names = {f"p{round(100 * p)}": p for p in PERCENTILES}
+        waits = {name: queue.wait(p) if wait else 0.0 for name, p in names.items()}
+        tpot = curve.at(curve.tpot, point.batch)
+        first = {
+            name: waits[name] + curve.at(curve.ttft, curve.batch_at(point, p))
+            for name, p in names.items()
+        }
+        output = {name: _output_at(w, p) for name, p in names.items()}
+        return Latencies(
+            load=queue.load,
+            wait=waits if wait else {},
+            ttft=first,
+            end_to_end={name: first[name] + (output[name] - 1.0) * tpot for name in names},
+            tpot=tpot if w.output_tokens > 1.0 else None,
+            in_flight=point.in_flight,
+        )
+
+
+def _output_at(w: InferenceWorkload, percentile: float) -> float:
+    """Output length at a percentile: log-normal, p99 lies 2.326 deviations above the median. [tokens]"""
+    deviations = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}[percentile]
+    return float(w.output_tokens * (w.long_output / w.output_tokens) ** (deviations / 2.326))
 
 
 def plan_fleet(
@@ -150,7 +214,12 @@ def plan_fleet(
 
 def _faster(workload: InferenceWorkload, plan: ReplicaPlan) -> tuple[Message, ...]:
     out = []
-    if workload.tpot_slo is not None and float(plan.serving.tpot[0]) > workload.tpot_slo:
+    several = workload.output_tokens > 1.0
+    if (
+        workload.tpot_slo is not None
+        and several
+        and float(plan.serving.tpot[0]) > workload.tpot_slo
+    ):
         out.append(
             msg(
                 "Tokens come every %(ms)s ms at best: take more bandwidth per replica, or smaller weights.",
@@ -222,10 +291,12 @@ def _size(
         replicas_by_latency=by_latency,
         binding="latency" if by_latency is not None and by_latency > by_headroom else "headroom",
         headroom=headroom,
-        answers=_answers(w, slots, service, ttft, tpot, error),
+        model_error=error,
         ttft=ttft,
         tpot=tpot,
         grade=grade,
+        plan=plan,
+        constants=k,
         trace=_trace(plan, queue, division, by_headroom, by_latency, replicas),
         constants_version=k.version,
     )
@@ -294,39 +365,6 @@ def replicas_for_wait(
         middle = (low + high) // 2
         low, high = (middle, high) if waits(middle) else (low, middle)
     return high
-
-
-def _answers(
-    w: InferenceWorkload, slots: int, service: float, ttft: float, tpot: float, error: float
-) -> FleetAnswers:
-    assert w.request_rate is not None  # noqa: S101 - checked by the caller
-    rate = w.request_rate * w.peak_factor
-    planned, stressed = (
-        _latencies(
-            w, Queue(slots, time, rate, w.arrival_variation, w.service_variation), ttft, tpot
-        )
-        for time in (service, service * (1.0 + error))
-    )
-    return FleetAnswers(planned, stressed, error)
-
-
-def _latencies(w: InferenceWorkload, queue: Queue, ttft: float, tpot: float) -> Latencies:
-    """Waits by Allen-Cunneen; the end-to-end tail is led by long outputs, whose token times add to the wait."""
-    wait = {f"p{round(100 * p)}": queue.wait(p) for p in PERCENTILES}
-    spread = (w.long_output / w.output_tokens) ** (
-        1 / 2.326
-    )  # log-normal: p99 lies 2.326 deviations above the median
-    output = {
-        "p50": w.output_tokens,
-        "p95": w.output_tokens * spread**1.645,
-        "p99": w.long_output,
-    }
-    return Latencies(
-        load=queue.load,
-        wait=wait,
-        ttft={p: value + ttft for p, value in wait.items()},
-        end_to_end={p: wait[p] + ttft + (output[p] - 1.0) * tpot for p in wait},
-    )
 
 
 def latency_decides(needed: float, rule: float, slots: int) -> Message:
@@ -413,8 +451,8 @@ def _messages(fleet: FleetPlan) -> tuple[Message, ...]:
         out.append(latency_decides(fleet.headroom, w.headroom, fleet.slots))
     if fleet.slots < FEW_SLOTS:
         out.append(few_slots(fleet.slots))
-    if fleet.with_model_error.load >= 1.0:
-        out.append(overloaded_if_wrong(fleet.answers.model_error))
+    if fleet.queue(fleet.replicas, fleet.peak_rate).load * (1.0 + fleet.model_error) >= 1.0:
+        out.append(overloaded_if_wrong(fleet.model_error))
     if w.peak_factor == 1.0:
         out.append(
             msg(
@@ -422,6 +460,23 @@ def _messages(fleet: FleetPlan) -> tuple[Message, ...]:
             )
         )
     return tuple(out)
+
+
+def operating_trace(answers: FleetAnswers) -> tuple[Step, ...]:
+    """Where a replica settles at the mean and at the peak load."""
+    peak, mean = answers.planned, answers.average
+    lines = []
+    for at, name in ((mean, "average load"), (peak, "peak load")):
+        if at is None or at.in_flight is None:
+            continue
+        formula = "n = r S(1 + n), r of one replica"
+        lines += [
+            Step(f"in flight at {name}", formula, {"load": at.load}, at.in_flight, "1"),
+            Step(f"TTFT at {name}", "TTFT(1 + n) + wait", {"n": at.in_flight}, at.ttft["p50"], "s"),
+        ]
+        if at.tpot is not None:
+            lines.append(Step(f"TPOT at {name}", "TPOT(1 + n)", {"n": at.in_flight}, at.tpot, "s"))
+    return tuple(lines)
 
 
 def _trace(

@@ -249,7 +249,7 @@ def _layouts_tried(
 def _strain(workload: InferenceWorkload, s: Serving) -> Floats:
     """Largest ratio of a latency to its bound, shape (n,). Without bounds 0."""
     ratio = np.zeros_like(s.tpot)
-    if workload.tpot_slo is not None:
+    if workload.tpot_slo is not None and workload.output_tokens > 1.0:
         ratio = np.maximum(ratio, s.tpot / workload.tpot_slo)
     if workload.ttft_slo is not None:
         ratio = np.maximum(ratio, s.ttft / workload.ttft_slo)
@@ -363,6 +363,7 @@ def _figures(
     rate, ttft, tpot = float(s.throughput[0]), float(s.ttft[0]), float(s.tpot[0])
     first, between = spread(ttft, "s", "ttft"), spread(tpot, "s", "tpot")
     rest = plan.workload.output_tokens - 1.0
+    after_first = {} if rest <= 0.0 else {"tpot": between}  # of one token there is none
     throughput = spread(rate * replicas, "1/s", "concurrency" if kind == "tpot" else "throughput")
     each = 1.0 / (replicas * plan.layout.accelerators)
     room = max(float(cache_room(plan.candidate, k)[0]), 0.0)
@@ -378,7 +379,7 @@ def _figures(
     high = (room + reserved) / max(per_sequence, 1.0) * ranks
     return {
         "ttft": first,
-        "tpot": between,
+        **after_first,
         "end_to_end": Band(
             first.p10 + rest * between.p10,
             float(s.end_to_end[0]),

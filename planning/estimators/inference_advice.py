@@ -45,6 +45,10 @@ def assumptions(
         ),
         msg(
             "TPOT is the time between tokens after the first one. Throughput counts output tokens only."
+        )
+        if w.output_tokens > 1.0
+        else msg(
+            "The answer is one token: there is no time per output token after the first, and no bound on it is held."
         ),
         msg(
             "Printed gigabytes of %(name)s are counted as its maker builds them; "
@@ -52,7 +56,7 @@ def assumptions(
             name=accelerator.name,
         ),
     ]
-    if w.output_tokens_p99 is None and w.latency_slo is not None:
+    if w.output_tokens_p99 is None and w.latency_slo is not None and w.output_tokens > 1.0:
         out.append(
             msg(
                 "No long output is given: the 99th percentile is taken as twice the mean, %(tokens)s tokens.",

@@ -159,7 +159,13 @@ def trace(
             "s",
         ),
         Step("share of steps with prefill", "f", {"B": decoding, "O": output}, share, "1"),
-        Step("TPOT", "(1 - f) decode + f mixed", {"f": share}, float(s.tpot[0]), "s"),
+        Step(
+            "mean step" if output <= 1.0 else "TPOT",
+            "(1 - f) decode + f mixed",
+            {"f": share},
+            float(s.tpot[0]),
+            "s",
+        ),
         Step(
             "TTFT", "base + prefill (1 + crowd (B - 1)^q) + step share", {}, float(s.ttft[0]), "s"
         ),

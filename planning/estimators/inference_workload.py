@@ -79,8 +79,9 @@ class InferenceWorkload:
 
     @property
     def long_output(self) -> float:
-        """99th percentile of the output length, twice the mean when not given. [tokens]"""
-        return self.output_tokens_p99 or 2.0 * self.output_tokens
+        """99th percentile of the output length; not given: twice the mean, one token stays one. [tokens]"""
+        usual = 2.0 * self.output_tokens if self.output_tokens > 1.0 else self.output_tokens
+        return self.output_tokens_p99 or usual
 
     @property
     def bounded_output(self) -> float:

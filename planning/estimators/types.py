@@ -216,15 +216,26 @@ class Latencies:
     wait: Mapping[str, float]  # "p50", "p95", "p99"
     ttft: Mapping[str, float]  # empty where an answer comes as a whole
     end_to_end: Mapping[str, float]
+    tpot: float | None = (
+        None  # mean; None: an answer of one token, or one that comes as a whole [s]
+    )
+    in_flight: float | None = None  # requests in one replica, mean [1]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetAnswers:
-    """How a fleet answers at the planned load, and at load x (1 + model error)."""
+    """How a fleet answers at the planned load, which is the peak, and at load x (1 + model error).
+
+    Of language models also at the mean load over the day, and with every slot in use.
+    """
 
     planned: Latencies
     with_model_error: Latencies
     model_error: float  # share
+    average: Latencies | None = None
+    full: Latencies | None = None  # without waiting, which has no end there
+    compute: float | None = None  # share of peak FLOP/s in use at the planned load [1]
+    bandwidth: float | None = None  # the same of bandwidth [1]
 
 
 @dataclass(frozen=True, slots=True)

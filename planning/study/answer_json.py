@@ -106,7 +106,8 @@ def _accelerator(accelerator: Accelerator) -> dict[str, Any]:
 def _fleet(answers: FleetAnswers) -> dict[str, Any]:
     def at(load: Latencies) -> dict[str, Any]:
         times = {"wait": load.wait, "ttft": load.ttft, "end_to_end": load.end_to_end}
-        return {"load": load.load} | {
+        means = {"load": load.load, "tpot": load.tpot, "in_flight": load.in_flight}
+        return means | {
             name: {p: _finite(seconds) for p, seconds in by.items()} for name, by in times.items()
         }
 
@@ -114,6 +115,8 @@ def _fleet(answers: FleetAnswers) -> dict[str, Any]:
         "planned": at(answers.planned),
         "with_model_error": at(answers.with_model_error),
         "model_error": answers.model_error,
+        "average": None if answers.average is None else at(answers.average),
+        "full": None if answers.full is None else at(answers.full),
     }
 
 

@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from core.errors import InputError
 from core.messages import Message, msg
-from planning.estimators.fleet import LARGEST_FLEET, FleetPlan, overloaded, plan_fleet
+from planning.estimators.fleet import (
+    LARGEST_FLEET,
+    FleetPlan,
+    operating_trace,
+    overloaded,
+    plan_fleet,
+)
 from planning.estimators.inference import estimate_inference
 from planning.estimators.inference_workload import InferenceWorkload
 from planning.estimators.precision import weight_format
@@ -18,6 +24,7 @@ from planning.estimators.types import (
     FleetAnswers,
     Grade,
     InfeasibleError,
+    Latencies,
     Step,
 )
 from planning.study.inference import in_our_words, to_inference, to_replica
@@ -28,6 +35,7 @@ from planning.study.workloads import Kind
 HOUR = 3_600.0
 LOWER = ("fp8", "int4")  # precisions tried beside the one asked for
 OUT_OF_MEMORY = "out_of_memory"
+MOSTLY_IDLE = 0.1  # of the load that a fleet bears, below which a smaller one is spoken of
 # What is counted: input tokens are not in a rate.
 _UNITS = {
     "throughput": "tokens/s",
@@ -100,16 +108,18 @@ def _service(request: StudyRequest, known: KnownModel, accelerator: Accelerator)
         notes = (told_count_message(count, fleet.accelerators), *missed)
         if answers.planned.load >= 1.0:
             notes += (overloaded(answers.planned.load),)
+    if found.figures:
+        found = at_its_load(found, answers, fleet)
     return replace(
         found,
-        figures={**found.figures, **_latencies(found, answers, fleet.grade)},
         fleet=answers,
         warnings=(
             *notes,
+            *_mostly_idle(answers),
             *_alternatives(request, workload, known, accelerator, fleet),
             *found.warnings,
         ),
-        trace=(*found.trace, *fleet.trace),
+        trace=(*found.trace, *fleet.trace, *operating_trace(answers)),
     )
 
 
@@ -155,18 +165,80 @@ def told_count_message(count: int, needed: int) -> Message:
     )
 
 
-def _latencies(found: Estimate, answers: FleetAnswers, grade: Grade) -> dict[str, Band]:
-    """Latencies of the fleet by percentile: at the planned load, and (P90) at the load x (1 + model error)."""
-    planned, off = answers.planned, answers.with_model_error
-    figures = {"load": Band(planned.load, planned.load, off.load, "1", grade)}
-    for name in ("ttft", "end_to_end"):
-        alone = found.figures[name]
-        for p, at in getattr(planned, name).items():
-            worse = getattr(off, name)[p]
-            figures[f"{name}_{p}"] = Band(
-                at - alone.p50 + alone.p10, at, worse - alone.p50 + alone.p90, "s", grade
-            )
-    return figures
+def at_its_load(found: Estimate, answers: FleetAnswers, fleet: FleetPlan) -> Estimate:
+    """The estimate of full batches with the latencies and saturations of the load that the service bears.
+
+    `ttft`, `tpot` and `end_to_end` are means at the peak, beside them those at the mean load of the day and of full
+    batches; by percentile: at the peak, and (P90) at the load x (1 + model error).
+    """
+    planned, off, grade = answers.planned, answers.with_model_error, fleet.grade
+    first = _spread(found.figures["ttft"])
+    between = _spread(found.figures["tpot"]) if "tpot" in found.figures else (1.0, 1.0)
+    output = fleet.workload.output_tokens
+    figures = dict(found.figures)
+    loads = {"_average": answers.average, "": planned, "_full": answers.full}
+    for suffix, at in loads.items():
+        if at is None or at.in_flight is None:
+            continue
+        ttft = at.ttft["p50"]
+        rest = (output - 1.0) * (at.tpot or 0.0)
+        figures[f"ttft{suffix}"] = _band(ttft, first, grade)
+        if at.tpot is not None:
+            figures[f"tpot{suffix}"] = _band(at.tpot, between, grade)
+        low, high = (
+            ttft * a + rest * b if ttft < math.inf else math.inf
+            for a, b in zip(first, between, strict=True)
+        )
+        figures[f"end_to_end{suffix}"] = Band(low, ttft + rest, high, "s", grade)
+        if suffix != "_full":
+            flying = at.in_flight
+            figures[f"in_flight{suffix}"] = Band(flying, flying, flying, "requests", grade)
+    figures["load"] = Band(planned.load, planned.load, off.load, "1", grade)
+    for p, wait in planned.wait.items():
+        low = _answer_band(planned, p, wait, first[0], between[0])
+        high = _answer_band(off, p, off.wait[p], first[1], between[1])
+        figures[f"ttft_{p}"] = Band(low[0], planned.ttft[p], high[0], "s", grade)
+        figures[f"end_to_end_{p}"] = Band(low[1], planned.end_to_end[p], high[1], "s", grade)
+    saturation = replace(
+        found.saturation,
+        compute=min(answers.compute or 0.0, 1.0),
+        bandwidth=min(answers.bandwidth or 0.0, 1.0),
+    )
+    return replace(found, figures=figures, saturation=saturation)
+
+
+def _spread(band: Band) -> tuple[float, float]:
+    """P10 and P90 as shares of P50."""
+    return band.p10 / band.p50, band.p90 / band.p50
+
+
+def _band(value: float, spread: tuple[float, float], grade: Grade) -> Band:
+    return Band(value * spread[0], value, value * spread[1], "s", grade)
+
+
+def _answer_band(
+    at: Latencies, p: str, wait: float, first: float, between: float
+) -> tuple[float, float]:
+    """First token and whole answer, a replica's parts taken `first` and `between` times, the wait as it is. [s]"""
+    if wait == math.inf:
+        return math.inf, math.inf
+    ttft = wait + (at.ttft[p] - wait) * first
+    return ttft, ttft + (at.end_to_end[p] - at.ttft[p]) * between
+
+
+def _mostly_idle(answers: FleetAnswers) -> tuple[Message, ...]:
+    """That the smallest fleet is much more than the load asks for."""
+    planned, full = answers.planned, answers.full
+    if planned.load >= MOSTLY_IDLE or full is None or full.in_flight is None:
+        return ()
+    return (
+        msg(
+            "The peak asks for no more than %(load)s %% of what this fleet can do, which is %(most)s requests at a "
+            "time in a replica. A smaller card, or one that other services share, does this load.",
+            load=math.ceil(1000.0 * planned.load) / 10.0,
+            most=round(full.in_flight),
+        ),
+    )
 
 
 def _alternatives(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 
 from core.messages import Message, Parameter, msg
@@ -39,6 +40,14 @@ FIGURES = {
     "end_to_end_p50": msg("Whole answer, p50 of the fleet"),
     "end_to_end_p95": msg("Whole answer, p95 of the fleet"),
     "end_to_end_p99": msg("Whole answer, p99 of the fleet"),
+    "ttft_average": msg("Time to first token, average load"),
+    "tpot_average": msg("Time per output token, average load"),
+    "end_to_end_average": msg("Whole answer, average load"),
+    "ttft_full": msg("Time to first token, full capacity"),
+    "tpot_full": msg("Time per output token, full capacity"),
+    "end_to_end_full": msg("Whole answer, full capacity"),
+    "in_flight_average": msg("Requests in flight per replica, average load"),
+    "in_flight": msg("Requests in flight per replica, peak load"),
     "load": msg("Load of the fleet at the peak"),
     "wait": msg("Wait"),
     "batch_time": msg("Time of one batch"),
@@ -96,6 +105,13 @@ STEPS = {
     "peak rate": msg("Peak rate"),
     "replicas by headroom": msg("Replicas by headroom"),
     "replicas by latency": msg("Replicas by latency"),
+    "in flight at average load": msg("Requests in flight per replica, average load"),
+    "in flight at peak load": msg("Requests in flight per replica, peak load"),
+    "TTFT at average load": msg("Time to first token, average load"),
+    "TTFT at peak load": msg("Time to first token, peak load"),
+    "TPOT at average load": msg("Time per output token, average load"),
+    "TPOT at peak load": msg("Time per output token, peak load"),
+    "mean step": msg("Mean step"),
     "wait at the percentile": msg("Wait at the percentile"),
 }
 LAYOUT = {
@@ -140,6 +156,24 @@ ORIGINS = {
     "shipped": msg("the shipped reference catalogue"),
 }
 _ALL = {**LAYOUT, **STEPS, **PARTS, **FIGURES}
+
+
+# What a service's figures are of, where beside them stand those of other loads.
+_OF_A_SERVICE = {
+    "ttft": msg("Time to first token, peak load"),
+    "tpot": msg("Time per output token, peak load"),
+    "end_to_end": msg("Whole answer, peak load"),
+    "throughput": msg("Throughput at full capacity"),
+    "throughput_per_accelerator": msg("Throughput per accelerator at full capacity"),
+    "requests_per_second": msg("Requests per second at full capacity"),
+    "concurrency": msg("Requests in flight per replica, full capacity"),
+}
+
+
+def figure_label(name: str, figures: Collection[str]) -> Message:
+    """The name of a figure in words, with the load that it is of where `figures` hold several."""
+    at_a_load = _OF_A_SERVICE.get(name) if "ttft_full" in figures else None
+    return at_a_load or label(name)
 
 
 def label(name: str) -> Message:

@@ -238,8 +238,27 @@ def _estimate() -> dict[str, Any]:
 def _fleet() -> dict[str, Any]:
     """Latencies of a service's fleet in seconds, by percentile."""
     times = {"type": "object", "additionalProperties": _WITHOUT_END}
-    at = _object({"load": _NUMBER, "wait": times, "ttft": times, "end_to_end": times})
-    return _object({"planned": at, "with_model_error": at, "model_error": _NUMBER})
+    mean = {"type": ["number", "null"]}
+    at = _object(
+        {
+            "load": _NUMBER,
+            "tpot": mean,
+            "in_flight": mean,
+            "wait": times,
+            "ttft": times,
+            "end_to_end": times,
+        }
+    )
+    other = {"anyOf": [at, {"type": "null"}]}
+    return _object(
+        {
+            "planned": at,
+            "with_model_error": at,
+            "model_error": _NUMBER,
+            "average": other,
+            "full": other,
+        }
+    )
 
 
 def _refusal() -> dict[str, Any]:

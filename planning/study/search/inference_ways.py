@@ -221,7 +221,7 @@ def _strain(request: StudyRequest, s: Serving) -> Floats:
     ratio = np.zeros_like(s.tpot)
     if limits.latency_seconds is not None:
         ratio = _latency(request, s) / limits.latency_seconds
-    if limits.tpot_seconds is not None:
+    if limits.tpot_seconds is not None and float(request.workload["output_tokens"]) > 1.0:
         ratio = np.maximum(ratio, s.tpot / limits.tpot_seconds)
     return ratio
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from planning.economics.advice import PlanFacts, Situation, Stage, advise, five_
 from planning.economics.break_even import break_even_utilisation, curves
 from planning.economics.risk import Range, Reservation, RiskInputs, simulate
 from planning.economics.types import PaymentMode
+from planning.estimators.fleet import plan_fleet
 from planning.estimators.inference import estimate_inference
 from planning.estimators.inference_workload import InferenceLayout, InferenceWorkload
 from planning.study.answer_json import estimate_json
 from planning.study.estimates import AcceleratorEstimate
+from planning.study.inference_size import at_its_load
 from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
 from planning.study.search.backing import (
@@ -28,6 +31,7 @@ from planning.study.search.backing import (
 )
 from planning.study.search.choice import Choice, World, timing
 from planning.study.search.costs import YEARS, case_of
+from planning.study.search.inference_ways import peak_rate
 from planning.study.search.plans import bill, key_of
 from planning.study.search.regret import NEED, Regrets, may_miss
 from planning.study.search.ways import Exclusion, Found, Ints
@@ -521,18 +525,25 @@ def inference_detail(world: World, i: int, known: KnownModel) -> dict[str, Any]:
         engine=str(request.options.get("engine", "vllm")),
         concurrency=float(layout["concurrency"]),
     )
+    replica = InferenceLayout(
+        tensor_parallel=int(layout["tensor_parallel"]),
+        pipeline_parallel=int(layout["pipeline_parallel"]),
+        attention_data_parallel=int(layout.get("attention_data_parallel", 1)),
+        expert_parallel=int(layout.get("expert_parallel", 1)),
+    )
     found = estimate_inference(
         workload,
         accelerator,
         known.architecture,
         accelerators=int(world.ways.cards[way]),
-        layout=InferenceLayout(
-            tensor_parallel=int(layout["tensor_parallel"]),
-            pipeline_parallel=int(layout["pipeline_parallel"]),
-            attention_data_parallel=int(layout.get("attention_data_parallel", 1)),
-            expert_parallel=int(layout.get("expert_parallel", 1)),
-        ),
+        layout=replica,
     )
+    if request.kind == Kind.ONLINE_INFERENCE and found.figures:
+        peak = float(request.workload["peak_factor"])
+        load = replace(workload, request_rate=peak_rate(request) / peak, peak_factor=peak)
+        fleet = plan_fleet(load, accelerator, known.architecture, layout=replica)
+        answers = fleet.answers_with(int(found.layout["replicas"]))
+        found = replace(at_its_load(found, answers, fleet), fleet=answers)
     each = int(layout["accelerators_per_replica"])
     return estimate_json(
         AcceleratorEstimate(accelerator, found, found.accelerators // each, each, found.saturation),

@@ -332,6 +332,34 @@ def test_latencies_stand_at_both_loads_whether_the_number_is_told_or_computed(an
     assert told["fleet"]["planned"]["load"] < computed["fleet"]["planned"]["load"]
 
 
+def test_latencies_of_a_service_are_told_at_average_at_peak_and_at_full_capacity(answer, run):
+    rare = SERVE | {"requests_per_day": 1, "peak_factor": 2}
+    [estimate] = answer(rare)["estimates"]
+
+    figures, fleet = estimate["figures"], estimate["fleet"]
+    assert figures["ttft"]["p50"] < figures["ttft_full"]["p50"] / 3
+    assert (
+        figures["tpot_average"]["p50"] <= figures["tpot"]["p50"] < figures["tpot_full"]["p50"] / 3
+    )
+    assert figures["in_flight"]["p50"] < 0.01 < 50 < figures["concurrency"]["p50"]
+    assert (
+        fleet["average"]["load"]
+        < fleet["planned"]["load"]
+        < fleet["full"]["load"]
+        == pytest.approx(1)
+    )
+    assert estimate["saturation"]["bandwidth"] < 0.01
+    assert all(
+        0 < band["p10"] <= band["p50"] <= band["p90"]
+        for band in figures.values()
+        if band["unit"] == "s"
+    )
+    assert any("% of what this fleet can do" in text for text in estimate["warnings"])
+    text = run(rare)[1]
+    for named in ("average load", "peak load", "full capacity"):
+        assert f"Time per output token, {named}" in text
+
+
 def test_a_bound_that_cannot_be_met_still_shows_what_the_fleet_does(answer):
     [estimate] = answer(SERVE | {"latency_class": "", "latency_seconds": 0.001})["estimates"]
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError
 from planning.estimators.fleet import plan_fleet
+from planning.estimators.inference import estimate_inference
 from planning.estimators.inference_workload import InferenceLayout, InferenceWorkload
 from planning.estimators.queueing import Queue, erlang_c, highest_load
 from planning.estimators.service_options import (
@@ -68,6 +69,56 @@ def test_a_fleet_spells_out_replicas_and_accelerators_per_replica():
     assert fleet.planned.load < 1 / 1.19
     assert fleet.planned.ttft["p99"] <= 1.0
     assert all(other.accelerators >= fleet.accelerators for other in fleet.others)
+
+
+def test_a_service_at_a_low_load_answers_like_an_idle_replica_and_not_like_full_batches():
+    rare = plan_fleet(replace(SERVICE, request_rate=1 / 86_400), H100, LLAMA_8B)
+    alone = estimate_inference(replace(SERVICE, concurrency=1.0), H100, LLAMA_8B).figures
+    answers = rare.answers
+
+    for at in (answers.average, answers.planned):
+        assert at.ttft["p99"] == pytest.approx(alone["ttft"].p50, rel=0.02)
+        assert at.tpot == pytest.approx(alone["tpot"].p50, rel=0.02)
+    assert answers.full.ttft["p50"] == pytest.approx(rare.ttft)
+    assert answers.full.tpot == pytest.approx(rare.tpot)
+    assert answers.full.tpot > 3 * alone["tpot"].p50
+    assert answers.bandwidth < 1e-3
+    assert answers.compute < 1e-3
+
+
+@pytest.mark.parametrize("rate", [0.01, 1.0, 10.0, 40.0])
+def test_what_is_in_flight_is_the_rate_times_the_stay(rate):
+    fleet = plan_fleet(replace(SERVICE, request_rate=rate, peak_factor=1.0), H100, LLAMA_8B)
+    at = fleet.answers.planned
+    met = replace(SERVICE, concurrency=max(at.in_flight + 1.0, 1.0))
+    served = estimate_inference(met, H100, LLAMA_8B, layout=fleet.layout).figures
+
+    stay = served["ttft"].p50 + (SERVICE.output_tokens - 1) * served["tpot"].p50
+    assert at.in_flight == pytest.approx(rate / fleet.replicas * stay, rel=0.05)
+    assert at.tpot == pytest.approx(served["tpot"].p50, rel=0.05)
+
+
+def test_latencies_grow_with_the_load_up_to_those_of_full_batches():
+    layout = InferenceLayout(1)
+    fleet = plan_fleet(replace(SERVICE, request_rate=40.0), H100, LLAMA_8B, layout=layout)
+    found = [fleet.answers_with(n) for n in (1, fleet.replicas, 4 * fleet.replicas, 1000)]
+
+    for name in ("average", "planned", "with_model_error"):
+        times = [getattr(answers, name).tpot for answers in found]
+        assert times == sorted(times, reverse=True)
+        assert times[0] <= found[0].full.tpot
+    for answers in found:
+        rising = (answers.average, answers.planned, answers.with_model_error)
+        assert [at.ttft["p99"] for at in rising] == sorted(at.ttft["p99"] for at in rising)
+    assert found[0].planned.in_flight == fleet.concurrency  # overloaded: full
+
+
+def test_an_answer_of_one_token_has_no_time_per_output_token():
+    one = InferenceWorkload(500, 1, request_rate=5.0, tpot_slo=0.0005)
+    assert "tpot" not in estimate_inference(one, H100, LLAMA_8B).figures
+    answers = plan_fleet(one, H100, LLAMA_8B).answers
+    assert answers.planned.tpot is None
+    assert answers.planned.end_to_end == pytest.approx(answers.planned.ttft)
 
 
 def test_twenty_percent_headroom_is_kept_at_the_peak():
