@@ -85,7 +85,8 @@ def _of_bits(stated: Mapping[str, Any], method: str) -> str:
             kind = str(stated.get("data_type") or "int")
             known = _FLOATS if "fp" in kind or "float" in kind else _INTEGERS
             said = bits if known is _INTEGERS else f"{kind}{bits}"
-            return _known(known, bits, "quantization_config.bits", said)
+            dtype = _known(known, bits, "quantization_config.bits", said)
+            return "mxfp4" if dtype == "fp4" and kind.startswith("mx") else dtype
     text = msg(
         "quantization_config (%(method)s) states no bits; say which type of weights to take in weight_precision",
         method=method,
@@ -112,6 +113,8 @@ def _of_groups(groups: Mapping[str, Any]) -> str:
         bits, kind = weights.get("num_bits"), str(weights.get("type", "int"))
         known = _FLOATS if kind == "float" else _INTEGERS
         dtype = _known(known, bits, "quantization_config.config_groups", f"{kind}{bits}")
+        if dtype == "fp4" and weights.get("group_size") == 32:  # compressed-tensors' name of MXFP4
+            dtype = "mxfp4"
         found.append((int(bits or 0), dtype))
     if not found:
         raise _unknown("quantization_config.config_groups", "")

@@ -12,6 +12,7 @@ from planning.estimators.types import Accelerator, Architecture, Band, Grade
 
 REACH = 2.0  # a figure this many times beyond the fitted range still counts as near it
 ENOUGH = 10  # measured rows of one kind on one generation, from which on a figure is near them
+_MEASURED_AS = {"mxfp4": "fp4"}  # published rows tell no kind of FP4
 
 
 def measured_over_estimated(
@@ -70,7 +71,8 @@ def grade_of(
     low, high = known["active_parameters"][kind]
     size = active_parameters(architecture)
     near = (
-        measured_rows(constants, accelerator, f"{kind} {weights}") >= ENOUGH
+        measured_rows(constants, accelerator, f"{kind} {_MEASURED_AS.get(weights, weights)}")
+        >= ENOUGH
         and engine in known["engines"]
         and low / REACH <= size <= high * REACH
         and context <= known["longest_context"] * REACH

@@ -23,12 +23,14 @@ class WeightFormat:
     bytes: float  # [B/parameter]
     compute: tuple[str, ...]  # rates to try, best first
     quantized: bool = False
+    published_only: bool = False  # models come in it; others are not turned into it
     experts_only: bool = False  # in a sparse model only the experts are stored small
     accuracy_loss: tuple[float, float] = (0.0, 0.0)  # MMLU points lost, low and high [%]
 
 
 # Scale overheads: FP8 one FP32 scale per 128 x 128 block; INT4 (AWQ, GPTQ) one FP16 scale and a 4-bit zero per 128
-# weights; NVFP4 one FP8 scale per 16 weights. Accuracy: published MMLU changes of FP8, INT8 SmoothQuant, INT4-AWQ.
+# weights; NVFP4 ("fp4") one FP8 scale per 16 weights and an FP32 one per tensor; MXFP4 one 8-bit exponent (E8M0) per
+# 32 weights (OCP Microscaling Formats 1.0). Accuracy: published MMLU changes of FP8, INT8 SmoothQuant, INT4-AWQ.
 WEIGHT_FORMATS: dict[str, WeightFormat] = {
     "fp32": WeightFormat("fp32", 4.0, ("tf32", "fp32")),
     "fp16": WeightFormat("fp16", 2.0, ("fp16", "bf16", "fp32")),
@@ -55,6 +57,15 @@ WEIGHT_FORMATS: dict[str, WeightFormat] = {
         experts_only=True,
         accuracy_loss=(0.5, 2.0),
     ),
+    "mxfp4": WeightFormat(
+        "mxfp4",
+        0.5 + 1 / 32,
+        ("fp4", "fp16", "bf16", "fp32"),
+        True,
+        published_only=True,
+        experts_only=True,
+        accuracy_loss=(0.5, 2.0),
+    ),
 }
 KV_BYTES: dict[str, float] = {"fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5625}
 WEIGHT_DTYPES = tuple(WEIGHT_FORMATS)
@@ -65,7 +76,7 @@ ENGINES = ("tensorrt-llm", "tensorrt-llm-torch", "vllm", "sglang", "other")
 
 
 _SPELLINGS = (
-    ("nvfp4", "fp4"), ("mxfp4", "fp4"), ("w4a4", "fp4"), ("fp4", "fp4"), ("w4a16", "int4"), ("awq", "int4"),
+    ("nvfp4", "fp4"), ("mxfp4", "mxfp4"), ("w4a4", "fp4"), ("fp4", "fp4"), ("w4a16", "int4"), ("awq", "int4"),
     ("gptq", "int4"), ("nf4", "int4"), ("q4", "int4"), ("int4", "int4"), ("4bit", "int4"), ("w8a8int8", "int8"),
     ("smoothquant", "int8"), ("int8", "int8"), ("q8", "int8"), ("mxfp8", "fp8"), ("e4m3", "fp8"), ("e5m2", "fp8"),
     ("w8a8", "fp8"), ("fp8", "fp8"), ("bfloat16", "bf16"), ("bf16", "bf16"), ("float16", "fp16"), ("half", "fp16"),
@@ -114,7 +125,7 @@ def default_kv_dtype(weights_dtype: str, engine: str) -> str:
     """The cache type an engine takes when not told.
 
     Checkpoints quantised to FP8 or FP4 for TensorRT-LLM carry an FP8 cache, and so do FP4 checkpoints elsewhere;
-    vLLM and SGLang otherwise keep the model's 16 bits.
+    vLLM and SGLang otherwise keep the model's 16 bits, and all do with MXFP4 checkpoints, which state no cache.
     """
     if weights_dtype == "fp4" or (weights_dtype == "fp8" and engine.startswith("tensorrt")):
         return "fp8"

@@ -50,6 +50,7 @@ WEIGHTS = (
     ("int8", msg("INT8")),
     ("int4", msg("INT4")),
     ("fp4", msg("FP4")),
+    ("mxfp4", msg("MXFP4")),
 )
 OPTIMIZERS = (
     ("adamw", msg("AdamW")),

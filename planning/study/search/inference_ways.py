@@ -103,6 +103,7 @@ def precisions(request: StudyRequest) -> list[str]:
         dtype
         for dtype, kind in WEIGHT_FORMATS.items()
         if kind.quantized
+        and not kind.published_only
         and kind.bytes < WEIGHT_FORMATS[today].bytes
         and limit is not None
         and limit > 0

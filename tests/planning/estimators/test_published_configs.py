@@ -347,11 +347,13 @@ FP8 = {"num_bits": 8, "type": "float"}
         (_hqq(8), "int8"),
         (_hqq(4), "int4"),
         ({"quant_method": "auto-round", "bits": 4, "data_type": "int", "sym": True}, "int4"),
-        ({"quant_method": "auto-round", "bits": 4, "data_type": "mx_fp", "group_size": 32}, "fp4"),
+        ({"quant_method": "auto-round", "bits": 4, "data_type": "mx_fp", "group_size": 32}, "mxfp4"),
         ({"quant_method": "auto-round", "bits": 8, "data_type": "fp"}, "fp8"),
         ({"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]}, "fp8"),  # DeepSeek-V3
         ({"quant_method": "fbgemm_fp8"}, "fp8"),  # Llama-3.1-405B-FP8
-        ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}, "fp4"),  # gpt-oss
+        ({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}, "mxfp4"),  # gpt-oss
+        (_tensors({"num_bits": 4, "type": "float", "group_size": 32}), "mxfp4"),
+        (_tensors({"num_bits": 4, "type": "float", "group_size": 16}), "fp4"),
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "fp4"),
         ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "int4"),
         (_tensors(FP8), "fp8"),

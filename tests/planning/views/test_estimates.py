@@ -208,14 +208,22 @@ def test_a_told_number_still_shows_every_percentile_at_both_loads(show):
     told = {
         "kind": "online_inference", "model": "llama-3-1-8b", "requests_per_day": "2M", "input_tokens": "600",
         "output_tokens": "150", "latency_class": "chat", "accelerator": "nvidia-h100-sxm5-80gb", "accelerators": "4",
+        "peak_factor": "2",
     }  # fmt: skip
     text = show(told)
     table = text[text.index("Latency of the fleet") :]
     table = table[: table.index("</table>")]
 
     assert [f'class="num">{p}</th>' in table for p in ("p50", "p95", "p99")] == [True] * 3
-    for figure in ("Wait", "Time to first token", "Whole answer"):
-        assert table.count(f"{figure} at ") == 2 * 1
+    for figure, loads in {
+        "Wait": 3,
+        "Time to first token": 4,
+        "Time per output token": 4,
+        "Whole answer": 4,
+    }.items():
+        assert table.count(f"{figure}, ") == loads
+    for load in ("average load", "peak load", "peak load and model error", "full capacity"):
+        assert f"Time per output token, {load} (" in table
     assert "where the model is off by its P90 error" in text
 
 
