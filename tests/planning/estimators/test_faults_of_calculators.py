@@ -148,12 +148,14 @@ def test_one_sequence_reads_the_experts_that_it_visits_and_memory_holds_them_all
         replace(ONE, input_tokens=500, output_tokens=200, concurrency=256), H100, shape
     )
     held = total_parameters(shape) * 2.0
-    at = {line.name: line.result for line in one.trace} | {}
-    touched = {line.name: line.result for line in many.trace}["experts that a step touches"]
+    few, most = (
+        {line.name: line.result for line in found.trace}["experts that a step touches"]
+        for found in (one, many)
+    )
     moe = shape.moe
     assert isinstance(moe, MixtureOfExperts)
-    assert at["experts that a step touches"] == pytest.approx(moe.top_k, rel=0.2)
-    assert touched > 0.8 * moe.experts
+    assert few <= moe.top_k
+    assert most > 0.8 * moe.experts
     assert one.memory[0].value == pytest.approx(held)
     assert held / one.figures["tpot"].p50 > 1.5 * H100.hbm_bandwidth  # faster than if all were read
 
