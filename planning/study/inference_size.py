@@ -195,10 +195,10 @@ def at_its_load(found: Estimate, answers: FleetAnswers, fleet: FleetPlan) -> Est
             figures[f"in_flight{suffix}"] = Band(flying, flying, flying, "requests", grade)
     figures["load"] = Band(planned.load, planned.load, off.load, "1", grade)
     for p, wait in planned.wait.items():
-        low = _answer_band(planned, p, wait, first[0], between[0])
-        high = _answer_band(off, p, off.wait[p], first[1], between[1])
-        figures[f"ttft_{p}"] = Band(low[0], planned.ttft[p], high[0], "s", grade)
-        figures[f"end_to_end_{p}"] = Band(low[1], planned.end_to_end[p], high[1], "s", grade)
+        early = _answer_band(planned, p, wait, first[0], between[0])
+        late = _answer_band(off, p, off.wait[p], first[1], between[1])
+        figures[f"ttft_{p}"] = Band(early[0], planned.ttft[p], late[0], "s", grade)
+        figures[f"end_to_end_{p}"] = Band(early[1], planned.end_to_end[p], late[1], "s", grade)
     saturation = replace(
         found.saturation,
         compute=min(answers.compute or 0.0, 1.0),
