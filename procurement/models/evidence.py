@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from core.models import Job, StoredFile, User
+from procurement.format_names import format_name
 from procurement.models.assets import Asset
 from procurement.models.base import Versioned, within_teams
 from procurement.models.deliveries import Delivery
@@ -91,6 +92,11 @@ class EvidenceFile(Versioned):
 
     def get_absolute_url(self) -> str:
         return reverse("evidence-detail", args=[self.pk])
+
+    @property
+    def format_name(self) -> str:
+        """The format as people call it."""
+        return format_name(self.format)
 
 
 class UnitVerdict(models.Model):
