@@ -14,8 +14,8 @@ NAMES = {
     "nvbandwidth_json": "nvbandwidth (JSON)", "nvbandwidth_text": "nvbandwidth", "nvidia_smi_q_text": "nvidia-smi -q",
     "nvidia_smi_q_xml": "nvidia-smi -q -x", "nvidia_smi_query_csv": "nvidia-smi --query-gpu (CSV)",
     "prometheus_api_json": "Prometheus API (JSON)", "prometheus_text": "Prometheus exporter",
-    "rocm_smi_csv": "rocm-smi (CSV)",    "rocm_smi_json": "rocm-smi (JSON)", "rocm_smi_text": "rocm-smi", "slurm_sacct": "Slurm sacct",
-    "slurm_sreport": "Slurm sreport", "photo": _("photo"), "document": _("document"),
+    "rocm_smi_csv": "rocm-smi (CSV)", "rocm_smi_json": "rocm-smi (JSON)", "rocm_smi_text": "rocm-smi",
+    "slurm_sacct": "Slurm sacct", "slurm_sreport": "Slurm sreport", "photo": _("photo"), "document": "PDF",
 }  # fmt: skip
 
 
