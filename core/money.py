@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 
 from core.errors import DomainError, InputError
 from core.messages import msg
@@ -43,6 +44,7 @@ def minor_digits(currency: str) -> int:
     return MINOR_DIGITS.get(currency, 2)
 
 
+@lru_cache(maxsize=64)
 def minor_unit(currency: str) -> Decimal:
     """The smallest amount that can be paid in `currency`."""
     return Decimal(1).scaleb(-minor_digits(currency))

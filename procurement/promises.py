@@ -12,22 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from enum import StrEnum
 from typing import Any
 
 from core.errors import InputError
 from core.messages import Message, msg
+from procurement.per import Per
 
 TOLERANCE = Decimal("0.03")  # of a named benchmark, where the contract says nothing else [1]
 MOST = 20  # promises on one line
+OF = (Per.CARD, Per.SERVER)  # what a promise is of
 PLACES = 6  # decimals of a promised or measured figure
-
-
-class Per(StrEnum):
-    """What one promised figure is of."""
-
-    CARD = "card"
-    SERVER = "server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +217,8 @@ def checked_promises(line: int, given: Iterable[Mapping[str, Any]]) -> list[dict
         with _on_line(line):
             unit = unit_for(known, str(row.get("unit") or ""))
         per = str(row.get("per") or "")
-        if per not in list(Per):
-            raise _refused(line, "per", per, ", ".join(Per))
+        if per not in OF:
+            raise _refused(line, "per", per, ", ".join(OF))
         with _on_line(line):
             value = exact_number("value", row.get("value"), places=PLACES)
         if value <= 0:

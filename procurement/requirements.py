@@ -17,6 +17,7 @@ from typing import Any
 from core.errors import InputError
 from core.imports import parse_date
 from core.messages import Message, msg
+from procurement.per import EARLIER, SERVER_AS_HASHED, Per
 
 MOST = 40  # criteria of one RFQ
 PLACES = Decimal("0.000001")
@@ -28,14 +29,6 @@ class RequirementKind(StrEnum):
     LATENCY = "latency"
     POWER = "power"
     DELIVERY = "delivery"
-
-
-class Per(StrEnum):
-    """What the figure is of."""
-
-    CARD = "card"
-    NODE = "node"
-    WHOLE = "whole"
 
 
 class Verdict(StrEnum):
@@ -57,10 +50,10 @@ UNITS: dict[RequirementKind, tuple[str, ...]] = {
     RequirementKind.DELIVERY: (),
 }
 PER: dict[RequirementKind, tuple[Per, ...]] = {
-    RequirementKind.THROUGHPUT: (Per.WHOLE, Per.NODE, Per.CARD),
-    RequirementKind.MEMORY: (Per.CARD, Per.NODE),
+    RequirementKind.THROUGHPUT: (Per.WHOLE, Per.SERVER, Per.CARD),
+    RequirementKind.MEMORY: (Per.CARD, Per.SERVER),
     RequirementKind.LATENCY: (Per.WHOLE,),
-    RequirementKind.POWER: (Per.NODE, Per.CARD, Per.WHOLE),
+    RequirementKind.POWER: (Per.SERVER, Per.CARD, Per.WHOLE),
     RequirementKind.DELIVERY: (Per.WHOLE,),
 }
 
@@ -84,7 +77,7 @@ class Required:
             "kind": str(self.kind),
             "value": None if self.value is None else plain(self.value),
             "unit": self.unit,
-            "per": str(self.per),
+            "per": SERVER_AS_HASHED if self.per == Per.SERVER else str(self.per),
             "day": None if self.day is None else self.day.isoformat(),
             "benchmark": self.benchmark,
             "lines": list(self.lines),
@@ -145,7 +138,8 @@ def _required(number: int, row: Mapping[str, Any], known: set[int]) -> Required:
         if not isinstance(day, date):
             raise _refuse(number, "day", day, "2027-03-31")
         return replace(found, day=day)
-    per = str(row.get("per") or PER[kind][0])
+    told = str(row.get("per") or PER[kind][0])
+    per = EARLIER.get(told, told)
     if per not in PER[kind]:
         raise _refuse(number, "per", per, ", ".join(PER[kind]))
     unit = str(row.get("unit") or "").strip()
@@ -364,19 +358,19 @@ def blank_answers(numbers: Iterable[int]) -> str:
 _WORDS: dict[RequirementKind, dict[Per, Message]] = {
     RequirementKind.THROUGHPUT: {
         Per.WHOLE: msg("Throughput in all: at least %(value)s %(unit)s (%(benchmark)s)"),
-        Per.NODE: msg("Throughput of a server: at least %(value)s %(unit)s (%(benchmark)s)"),
+        Per.SERVER: msg("Throughput of a server: at least %(value)s %(unit)s (%(benchmark)s)"),
         Per.CARD: msg("Throughput of a card: at least %(value)s %(unit)s (%(benchmark)s)"),
     },
     RequirementKind.MEMORY: {
         Per.CARD: msg("Memory of a card: at least %(value)s %(unit)s"),
-        Per.NODE: msg("Accelerator memory of a server: at least %(value)s %(unit)s"),
+        Per.SERVER: msg("Accelerator memory of a server: at least %(value)s %(unit)s"),
     },
     RequirementKind.LATENCY: {
         Per.WHOLE: msg("Latency: at most %(value)s %(unit)s (%(benchmark)s)")
     },
     RequirementKind.POWER: {
         Per.CARD: msg("Power of a card: at most %(value)s %(unit)s"),
-        Per.NODE: msg("Power of a server: at most %(value)s %(unit)s"),
+        Per.SERVER: msg("Power of a server: at most %(value)s %(unit)s"),
         Per.WHOLE: msg("Power in all: at most %(value)s %(unit)s"),
     },
     RequirementKind.DELIVERY: {Per.WHOLE: msg("Delivered in full by %(day)s")},

@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from enum import StrEnum
+from typing import NamedTuple
 
 from core.errors import InputError
 from core.messages import msg
@@ -24,8 +25,7 @@ class TaxMode(StrEnum):
     DOCUMENT = "document"
 
 
-@dataclass(frozen=True, slots=True)
-class PricedLine:
+class PricedLine(NamedTuple):
     """Quantity [unit of the line], price per unit and tax rate [1] of one line."""
 
     quantity: Decimal
@@ -67,55 +67,66 @@ def line_amount(quantity: Decimal, unit_price: Decimal, currency: str) -> Money:
 
 
 def document_totals(
-    lines: Sequence[PricedLine], *, currency: str, tax_mode: TaxMode
+    lines: Sequence[PricedLine], *, currency: str, tax_mode: TaxMode, shown: bool = True
 ) -> DocumentTotals:
-    """Totals of `lines`. Raises InputError for a negative quantity, price or rate."""
+    """Totals of `lines`. Raises InputError for a negative quantity, price or rate.
+
+    Where the lines themselves are not `shown`, only the sums are told, and sooner.
+    """
+    unit, per_line = minor_unit(currency), tax_mode is TaxMode.LINE
+    rates: dict[Decimal, Decimal] = {}  # as they are told
+    nets: list[Decimal] = []
+    taxed: list[Decimal] = []
+    bases: dict[Decimal, Decimal] = {}
+    line_taxes: dict[Decimal, Decimal] = {}
     for number, line in enumerate(lines, 1):
-        for name, value in (
-            ("quantity", line.quantity),
-            ("unit_price", line.unit_price),
-            ("tax_rate", line.tax_rate),
-        ):
-            if value < 0:
-                raise InputError(
-                    name,
-                    msg(
-                        "Line %(line)s: %(field)s is %(value)s; it must not be negative",
-                        line=number,
-                        field=name,
-                        value=str(value),
-                    ),
-                    value=value,
-                    limit=0,
-                )
-    zero = Money(round_amount(Decimal(0), currency), currency)
-    shown: list[LineTotal] = []
-    bases: dict[Decimal, Money] = {}
-    line_taxes: dict[Decimal, Money] = {}
-    for line in lines:
-        net = line_amount(line.quantity, line.unit_price, currency)
-        tax = None
-        rate = trimmed(line.tax_rate)
-        if tax_mode is TaxMode.LINE:
-            tax = (net * rate).rounded()
-            line_taxes[rate] = line_taxes.get(rate, zero) + tax
-        bases[rate] = bases.get(rate, zero) + net
-        shown.append(LineTotal(net, tax))
+        quantity, price, told = line.quantity, line.unit_price, line.tax_rate
+        if quantity < 0 or price < 0 or told < 0:
+            raise _negative(number, line)
+        rate = rates.get(told)
+        if rate is None:
+            rate = rates[told] = trimmed(told)
+        net = (quantity * price).quantize(unit, ROUND_HALF_UP)
+        bases[rate] = bases[rate] + net if rate in bases else net
+        nets.append(net)
+        if per_line:
+            tax = (net * rate).quantize(unit, ROUND_HALF_UP)
+            line_taxes[rate] = line_taxes[rate] + tax if rate in line_taxes else tax
+            taxed.append(tax)
     taxes = tuple(
         TaxTotal(
             rate,
-            base,
-            line_taxes[rate] if tax_mode is TaxMode.LINE else (base * rate).rounded(),
+            Money(base, currency),
+            Money(line_taxes[rate], currency)
+            if per_line
+            else (Money(base, currency) * rate).rounded(),
         )
         for rate, base in sorted(bases.items())
     )
-    net = zero
-    for base in bases.values():
-        net = net + base
-    tax_sum = zero
-    for entry in taxes:
-        tax_sum = tax_sum + entry.tax
-    return DocumentTotals(tuple(shown), taxes, net, tax_sum, net + tax_sum)
+    zero = Money(round_amount(Decimal(0), currency), currency)
+    net_sum = Money(sum(bases.values(), zero.amount), currency)
+    tax_sum = sum((entry.tax for entry in taxes), zero)
+    each = (
+        tuple(
+            LineTotal(Money(net, currency), Money(tax, currency) if per_line else None)
+            for net, tax in zip(nets, taxed if per_line else nets, strict=True)
+        )
+        if shown
+        else ()
+    )
+    return DocumentTotals(each, taxes, net_sum, tax_sum, net_sum + tax_sum)
+
+
+def _negative(number: int, line: PricedLine) -> InputError:
+    """Which figure of the line is below 0."""
+    name = next(name for name in ("quantity", "unit_price", "tax_rate") if getattr(line, name) < 0)
+    value = getattr(line, name)
+    return InputError(
+        name,
+        msg("Line %(line)s: %(field)s is %(value)s; it must not be negative", line=number, field=name,
+            value=str(value)),
+        value=value, limit=0,
+    )  # fmt: skip
 
 
 def allocate(total: Money, weights: Sequence[Decimal]) -> tuple[Money, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Context as Digits
 from decimal import Decimal
@@ -112,6 +112,12 @@ def _day(text: str) -> str:
         return date_format(date.fromisoformat(text))
     except ValueError:  # 2027-02-30, as somebody typed it
         return text
+
+
+@register.filter
+def cells(values: Iterable[str]) -> SafeString:
+    """The cells of one row of a wide table: at once, where a loop of the template would take its time for each."""
+    return format_html_join("", '<td class="wrap">{}</td>', ((value,) for value in values))
 
 
 @register.filter

@@ -199,12 +199,21 @@ def running_costs(case: OwnershipCase) -> dict[str, list[Money]]:
         "insurance": exact.times(server_price, case.insurance_rate),
     }
     lines = {name: [amount] * case.years for name, amount in every_year.items()}
-    covered = min(case.warranty_years, case.years)
-    after = case.years - covered
     extension = exact.times(server_price, case.warranty_rate)
-    lines["warranty"] = [zero] * covered + [extension if case.extended_warranty else zero] * after
-    lines["repairs"] = [zero] * covered + [zero if case.extended_warranty else repairs] * after
+    after = [uncovered(case.warranty_months, year) for year in range(1, case.years + 1)]
+    nothing = [zero] * case.years
+    lines["warranty"] = (
+        [(extension * share).rounded() for share in after] if case.extended_warranty else nothing
+    )
+    lines["repairs"] = (
+        nothing if case.extended_warranty else [(repairs * share).rounded() for share in after]
+    )
     return lines
+
+
+def uncovered(months: int, year: int) -> Decimal:
+    """Share of the service year (from 1) that lies after a warranty of so many months. [1]"""
+    return Decimal(12 - min(max(months - 12 * (year - 1), 0), 12)) / 12
 
 
 def _housing_per_year(case: OwnershipCase) -> Money:

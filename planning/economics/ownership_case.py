@@ -56,8 +56,8 @@ class OwnershipCase:
     utilisation: float = defaults.value("utilisation.owned")
     repairs_per_year: float = defaults.value("replacement.per_accelerator_year")
     repair_days: float = defaults.value("repair.days")
-    warranty_years: int = 1  # within the quotation
-    extended_warranty: bool = True  # bought for the years after; without it repairs are paid
+    warranty_months: int = 12  # within the quotation
+    extended_warranty: bool = True  # bought for the time after; without it repairs are paid
     warranty_rate: float = defaults.value("warranty.rate")  # a year, of the server price
     software_per_accelerator_year: Money | None = None
     insurance_rate: float = defaults.value("insurance.rate")
@@ -86,7 +86,7 @@ class OwnershipCase:
         for field in (
             "fte",
             "repair_days",
-            "warranty_years",
+            "warranty_months",
             "lead_weeks",
             "acceptance_days",
             "discount_rate",

@@ -13,6 +13,8 @@ from rest_framework.views import APIView
 
 from procurement.api.views import visible
 from procurement.models import ChecklistTemplate
+from procurement.models.burn_in import KIND_CHOICES
+from procurement.services.checklists import standing_checklists
 from procurement.services.contract_checklists import contract_checklists, deviations
 
 
@@ -54,11 +56,5 @@ class ShippedChecklists(APIView):
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> Response:
-        rows = (
-            ChecklistTemplate.objects.filter(order=None)
-            .select_related("base")
-            .prefetch_related("items")
-            .order_by("slug", "version")
-        )
-        newest = {row.slug: row for row in rows}
-        return Response({"checklists": [_told(row) for row in newest.values()]})
+        standing = standing_checklists(kind for kind, _label in KIND_CHOICES)
+        return Response({"checklists": [_told(row) for row in standing.values()]})

@@ -17,19 +17,25 @@ from procurement import policies
 from procurement.api.serializers import Named
 from procurement.api.views import checked
 from procurement.models import Clause
-from procurement.selectors.clauses import current_clauses, versions_of
+from procurement.selectors.clauses import current_clauses, versions_of, word_warnings
 from procurement.services.clauses import write_clause
 
 
 class ClauseSerializer(serializers.ModelSerializer[Clause]):
     made_by = Named()
+    warnings = serializers.SerializerMethodField(
+        help_text="Where its words and what it asks as data, or its two languages, tell different figures"
+    )
 
     class Meta:
         model = Clause
         fields = [
             "code", "version", "title_en", "title_zh", "text_en", "text_zh", "asks", "preset", "in_use", "reason",
-            "made_by", "made_at",
+            "made_by", "made_at", "warnings",
         ]  # fmt: skip
+
+    def get_warnings(self, row: Clause) -> list[str]:
+        return word_warnings(row)
 
 
 class ClauseInput(serializers.Serializer[Any]):

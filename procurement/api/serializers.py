@@ -55,11 +55,13 @@ from procurement.models import (
     WarrantyTerms,
 )
 from procurement.models.quotes import LineKind, PriceBreak
+from procurement.per import EARLIER, Per
 from procurement.promises import BENCHMARKS
-from procurement.promises import Per as PromisedOf
-from procurement.requirements import Per, RequirementKind, plain
+from procurement.promises import OF as PROMISED_OF
+from procurement.requirements import RequirementKind, plain
 from procurement.selectors.award_facts import award_facts
 from procurement.selectors.awarded import order_old_rates, order_rows
+from procurement.selectors.clauses import clause_rows
 from procurement.selectors.delivery_risk import order_risk
 from procurement.selectors.draw_downs import commitments
 from procurement.selectors.letters import Sending, sendings
@@ -242,7 +244,10 @@ class RequirementInput(serializers.Serializer[Any]):
     benchmark = serializers.CharField(required=False, allow_blank=True)
     value = serializers.CharField(required=False, allow_null=True, help_text="As text: exact")
     unit = serializers.CharField(required=False, allow_blank=True)
-    per = serializers.ChoiceField(choices=[str(per) for per in Per], required=False)
+    per = serializers.ChoiceField(
+        choices=[*(str(per) for per in Per), *EARLIER], required=False,
+        help_text="`node` is the earlier name of `server`",
+    )  # fmt: skip
     day = serializers.DateField(required=False, allow_null=True)
     lines = serializers.ListField(child=serializers.IntegerField(), required=False)
 
@@ -281,6 +286,9 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
     criteria = CriterionSerializer(many=True, read_only=True)
     requirements = RequirementSerializer(many=True, read_only=True)
     clauses = RfqClauseSerializer(many=True, read_only=True)
+    clause_warnings = serializers.SerializerMethodField(
+        help_text="By clause: where its words and what it asks as data, or its two languages, tell different figures"
+    )
     documents = RfqDocumentSerializer(many=True, read_only=True)
     statements = StatementSerializer(many=True, read_only=True)
     vendors = serializers.SerializerMethodField()
@@ -291,9 +299,12 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
         fields = [
             *HEAD, "number", "title", "owner", "sealed", "deadline", "deadline_zone", "deliver_by",
             "warranty_months", "warranty_start", "terms", "criteria_hash", "opened_at", "lines",
-            "criteria", "requirements", "clauses", "documents", "statements", "vendors", "quotes_received",
-            "review_action",
+            "criteria", "requirements", "clauses", "clause_warnings", "documents", "statements", "vendors",
+            "quotes_received", "review_action",
         ]  # fmt: skip
+
+    def get_clause_warnings(self, rfq: Rfq) -> dict[str, list[str]]:
+        return {row.clause.code: warnings for row, warnings in clause_rows(rfq) if warnings}
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
     def get_vendors(self, rfq: Rfq) -> list[int]:
@@ -889,7 +900,7 @@ class PromiseInput(serializers.Serializer[Any]):
     unit = serializers.CharField(
         required=False, allow_blank=True, help_text="Gflop/s, Tflop/s, GB/s, samples/s, tokens/s"
     )
-    per = serializers.ChoiceField(choices=[str(per) for per in PromisedOf])
+    per = serializers.ChoiceField(choices=[str(per) for per in PROMISED_OF])
     tolerance_rate = serializers.CharField(
         required=False, allow_null=True, help_text="A share; 0.03 unless said"
     )

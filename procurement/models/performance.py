@@ -17,7 +17,8 @@ from procurement.models.base import share_field
 from procurement.models.deliveries import Delivery
 from procurement.models.evidence import EvidenceFile, VerdictChoice
 from procurement.models.quotes import QuoteLine
-from procurement.promises import BENCHMARKS, TOLERANCE, Per
+from procurement.per import Per
+from procurement.promises import BENCHMARKS, TOLERANCE
 
 PER_CHOICES = [
     (Per.CARD.value, pgettext_lazy("promise", "per card")),

@@ -12,7 +12,8 @@ from django.utils.translation import pgettext_lazy
 from core.messages import Message
 from procurement.models.quotes import Quote
 from procurement.models.rfqs import Rfq
-from procurement.requirements import Answered, Per, Required, RequirementKind, words
+from procurement.per import Per
+from procurement.requirements import Answered, Required, RequirementKind, words
 
 KIND_CHOICES = [
     (RequirementKind.THROUGHPUT.value, _("Throughput")),
@@ -23,7 +24,7 @@ KIND_CHOICES = [
 ]
 PER_CHOICES = [
     (Per.WHOLE.value, _("in all")),
-    (Per.NODE.value, _("of a server")),
+    (Per.SERVER.value, _("of a server")),
     (Per.CARD.value, _("of a card")),
 ]
 

@@ -51,7 +51,7 @@ def comparables(comparison: Comparison) -> dict[int, Comparable]:
 
 
 def _answers(row: Row, asked: Any) -> list[QuoteLine]:
-    return [line for line in row.quote.offered_lines if line.rfq_line_id == asked.pk]
+    return [line for line in row.answering if line.rfq_line_id == asked.pk]
 
 
 def _in_base(row: Row, amount: Decimal, base: str) -> Decimal | None:

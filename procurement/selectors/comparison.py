@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from django.db.models import Prefetch, prefetch_related_objects
+
 from core.errors import InvalidTransition
 from core.exchange import MissingRate, convert, rate_on
 from core.messages import Message, msg
-from core.money import ExchangeRate, Money, total
+from core.money import ExchangeRate, Money, minor_unit, total
 from core.organisation import local_day, organisation, today
 from planning.selectors.approved import approved
 from planning.selectors.rates import OldRate, old_rates
-from procurement.models import Quote, Rfq
+from procurement.models import Quote, QuoteLine, Rfq
 from procurement.models.rfqs import CriterionKind
 from procurement.states import QuoteStatus
-from procurement.totals import DocumentTotals
+from procurement.totals import DocumentTotals, PricedLine, TaxMode, document_totals
 from procurement.warranty_rules import Flag, red_flags
 
 COMPARED = (QuoteStatus.SUBMITTED, QuoteStatus.SELECTED, QuoteStatus.NOT_SELECTED)
@@ -49,6 +52,8 @@ class Row:
     net: Money | None  # base currency, without tax
     tax: Money | None
     gross: Money | None
+    answering: tuple[QuoteLine, ...]  # its lines that answer an asked one
+    beside: dict[str, Decimal]  # net by kind of the lines that bring no card, as quoted
     accelerators: int
     coverage: tuple[Coverage, ...]
     per_accelerator: Money | None
@@ -148,31 +153,66 @@ def compare(rfq: Rfq) -> Comparison:
     """
     if rfq.prices_hidden:
         raise InvalidTransition(msg("The bids of %(rfq)s are sealed", rfq=rfq.number))
-    base = organisation().currency
+    org = organisation()
+    base, day = org.currency, today(org)
+    prefetch_related_objects([rfq], "lines")  # read once for all that stands on a comparison
     lines = list(rfq.lines.all())
     quotes = (
         rfq.quotes.filter(status__in=COMPARED)
         .select_related("vendor", "warranty", "rfq")
-        .prefetch_related("lines", "payments")
+        .prefetch_related("payments", Prefetch("lines", _ANSWERING, to_attr="answering"))
     )
-    rates = _rates(rfq, base, {quote.currency for quote in quotes})
-    rows = [_row(rfq, quote, lines, base, rates.get(quote.currency)) for quote in quotes]
+    priced = _priced(quote.pk for quote in quotes)
+    rates = _rates(rfq, base, {quote.currency for quote in quotes}, day)
+    rows = [
+        _row(rfq, quote, priced[quote.pk], lines, base, rates.get(quote.currency))
+        for quote in quotes
+    ]
     weights = {criterion.kind: criterion.weight for criterion in rfq.criteria.all()}
     _rank(rows, weights)
     ordered = sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, row.quote.vendor.name))
-    return Comparison(rfq, base, tuple(ordered), weights, _approved(lines, base))
+    return Comparison(rfq, base, tuple(ordered), weights, _approved(lines, base, day))
 
 
-def _approved(lines: list[Any], base: str) -> Money | None:
+# A line that is offered instead of another one is in no sum and answers nothing.
+_ANSWERING = QuoteLine.objects.filter(alternative_to=None).exclude(rfq_line=None)
+
+
+@dataclass(slots=True)
+class _Priced:
+    """Lines of one quote by what their sums need: a quote may have hundreds, of which few answer what is asked."""
+
+    lines: list[PricedLine] = field(default_factory=list)
+    beside: list[tuple[str, PricedLine]] = field(default_factory=list)  # by kind, without cards
+
+
+def _priced(quotes: Iterable[int]) -> dict[int, _Priced]:
+    """The lines that count, by quote, in one query and without an object of the database for each."""
+    found: dict[int, _Priced] = defaultdict(_Priced)
+    rows = (
+        QuoteLine.objects.filter(quote__in=list(quotes), alternative_to=None)
+        .order_by("quote", "position")
+        .values_list("quote", "kind", "accelerators_per_item", "quantity", "unit_price", "tax_rate")
+    )
+    for quote, kind, cards, quantity, price, rate in rows.iterator():
+        line = PricedLine(quantity, price, rate)
+        mine = found[quote]
+        mine.lines.append(line)
+        if not cards:
+            mine.beside.append((kind, line))
+    return found
+
+
+def _approved(lines: list[Any], base: str, day: date) -> Money | None:
     found = approved(line.request_id for line in lines)
     try:
-        parts = [convert(one.amount, base, today()) for one in found.values()]
+        parts = [convert(one.amount, base, day) for one in found.values()]
     except MissingRate:
         return None
     return total(parts, base) if parts else None
 
 
-def _rates(rfq: Rfq, base: str, currencies: set[str]) -> dict[str, ExchangeRate]:
+def _rates(rfq: Rfq, base: str, currencies: set[str], day: date) -> dict[str, ExchangeRate]:
     """The rates frozen at the opening; today's where the RFQ was not opened yet. A missing one is left out."""
     found = {}
     for currency in currencies:
@@ -187,15 +227,23 @@ def _rates(rfq: Rfq, base: str, currencies: set[str]) -> dict[str, ExchangeRate]
             )
             continue
         try:
-            found[currency] = rate_on(currency, base, today())
+            found[currency] = rate_on(currency, base, day)
         except MissingRate:
             continue
     return found
 
 
-def _row(rfq: Rfq, quote: Quote, asked: list[Any], base: str, rate: ExchangeRate | None) -> Row:
-    totals = quote.totals()
-    lines = quote.offered_lines
+def _row(
+    rfq: Rfq, quote: Quote, priced: _Priced, asked: list[Any], base: str, rate: ExchangeRate | None
+) -> Row:
+    totals = document_totals(
+        priced.lines, currency=quote.currency, tax_mode=TaxMode(quote.tax_mode), shown=False
+    )
+    beside: dict[str, Decimal] = defaultdict(Decimal)
+    unit = minor_unit(quote.currency)
+    for kind, one in priced.beside:
+        beside[kind] += (one.quantity * one.unit_price).quantize(unit, ROUND_HALF_UP)
+    lines: list[QuoteLine] = quote.answering  # type: ignore[attr-defined]
     coverage = []
     for line in asked:
         answering = [row for row in lines if row.rfq_line_id == line.pk]
@@ -210,7 +258,7 @@ def _row(rfq: Rfq, quote: Quote, asked: list[Any], base: str, rate: ExchangeRate
                 ),
             )
         )
-    cards = sum(row.accelerators for row in lines if row.rfq_line_id is not None)
+    cards = sum(row.accelerators for row in lines)
     net = _in_base(totals.net, base, rate)
     per_card = None if net is None or not cards else Money(net.amount / cards, base).rounded()
     months = quote.warranty.months
@@ -241,6 +289,8 @@ def _row(rfq: Rfq, quote: Quote, asked: list[Any], base: str, rate: ExchangeRate
         net=net,
         tax=_in_base(totals.tax, base, rate),
         gross=_in_base(totals.gross, base, rate),
+        answering=tuple(lines),
+        beside=beside,
         accelerators=cards,
         coverage=tuple(coverage),
         per_accelerator=per_card,

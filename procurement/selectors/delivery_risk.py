@@ -123,7 +123,9 @@ class History:
         return found
 
 
-def slip_history(promise: str = QUOTED, *, before: int | None = None) -> History:
+def slip_history(
+    promise: str = QUOTED, *, before: int | None = None, day: date | None = None
+) -> History:
     """Slips of every posted delivery and of orders that are due and of which nothing came, in two queries.
 
     `before` leaves out the order of that id, which must not foretell itself.
@@ -148,7 +150,7 @@ def slip_history(promise: str = QUOTED, *, before: int | None = None) -> History
             seen[vendor, model].append(days)
             models[model].append(days)
     waits: dict[tuple[int, str], int] = defaultdict(int)
-    now = today()
+    now = day or today()
     missing = (
         OrderLine.objects.filter(order__status__in=[OrderStatus.ISSUED, OrderStatus.ACKNOWLEDGED])
         .filter(**{f"order__{promise}__lt": now})
@@ -183,8 +185,8 @@ def quote_risks(quotes: Sequence[Quote], lines: Iterable[Any]) -> dict[int, Risk
     asked = list(lines)
     model = _one({line.accelerator_slug for line in asked})
     needs = _needs({line.request_id for line in asked})
-    history = slip_history(QUOTED)
     day = today()
+    history = slip_history(QUOTED, day=day)
     return {
         quote.pk: _risk(quote.comes_on(day), history, quote.vendor_id, model, needs, day)
         for quote in quotes

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from core.messages import Message, msg
-from core.money import Money, money_json, total
+from core.money import Money, money_json
 from planning.economics import defaults
 from planning.economics.ownership import evaluate
 from planning.economics.ownership_case import Housing, OwnershipCase
@@ -146,11 +146,14 @@ def warranty_worth(net: Money | None, months: int, asked: int) -> Money | None:
 
 
 def _covered(case: OwnershipCase, months: int) -> Money:
-    """Present value of the case with so many months of warranty; of a year that is covered in part, the part."""
+    """Present value of the case with so many months of warranty; of a year that is covered in part, the part.
+
+    Between whole years by hand: the engine rounds each year, so that two halves would differ by a cent.
+    """
     years, rest = divmod(months, 12)
-    cost = evaluate(replace(case, warranty_years=years)).present_value
+    cost = evaluate(replace(case, warranty_months=12 * years)).present_value
     if rest:
-        longer = evaluate(replace(case, warranty_years=years + 1)).present_value
+        longer = evaluate(replace(case, warranty_months=12 * (years + 1))).present_value
         cost = cost + (longer - cost) * (Decimal(rest) / 12)
     return cost
 
@@ -182,15 +185,9 @@ def _sum_of(row: Row, kinds: tuple[str, ...]) -> Money | None:
     """Net of the lines of `kinds` that bring no accelerator, in the base currency; None without a rate."""
     if row.net is None:
         return None
-    lines = [
-        line
-        for line in row.quote.offered_lines
-        if line.kind in kinds and line.accelerators_per_item == 0
-    ]
-    nets = [
-        Money((line.quantity * line.unit_price), row.quote.currency).rounded() for line in lines
-    ]
-    own = total(nets, row.quote.currency)
+    own = Money(
+        sum((row.beside.get(kind, Decimal(0)) for kind in kinds), Decimal(0)), row.quote.currency
+    )
     if own.currency == row.net.currency:
         return own
     return None if row.rate is None else own.convert(row.rate)

@@ -16,7 +16,8 @@ from core.messages import Message, msg
 from core.money import Money, round_amount
 from procurement.models import Asset, Delivery, Measurement, OrderLine, PerformancePromise
 from procurement.models.assets import AssetKind
-from procurement.promises import BENCHMARKS, Per, in_unit, is_kept, shortfall, told, worth
+from procurement.per import Per
+from procurement.promises import BENCHMARKS, in_unit, is_kept, shortfall, told, worth
 from procurement.states import GONE_ASSET
 
 

@@ -171,7 +171,7 @@ def _parts(row: Row, base: str, asked: Iterable[RfqLine]) -> list[_Part]:
     if rate is None:
         return []
     found = []
-    for line in row.quote.offered_lines:
+    for line in row.answering:
         if line.rfq_line_id is None or not line.accelerators:
             continue
         price = Money(line.unit_price * rate, base)
@@ -185,7 +185,7 @@ def _known(
     quotes: Iterable[list[_Part]],
     slugs: set[str],
 ) -> _Known:
-    cards = accelerators_by_slug(slugs)
+    cards, org = accelerators_by_slug(slugs), organisation()
     lowest: dict[str, Decimal] = {}
     for rows in quotes:
         for part in rows:
@@ -208,8 +208,8 @@ def _known(
             if row.current is not None and row.current.figures.get("tdp")
         },
         lowest=lowest,
-        utilisation=measured_utilisation(today()),
-        tax_counts=not organisation().purchase_tax_reclaimed,
+        utilisation=measured_utilisation(today(org)),
+        tax_counts=not org.purchase_tax_reclaimed,
     )
 
 
@@ -235,7 +235,7 @@ def _whole_cost(row: Row, parts: list[_Part], known: _Known) -> WholeCost:
         return WholeCost(YEARS, None, unknown=error.why)
     except InputError as error:
         return WholeCost(YEARS, None, unknown=error.message)
-    cost = total((found.cost for found in owned), known.base) + beside
+    cost = total((one.found.total for one in owned), known.base) + beside
     told += _common(owned, known)
     units = [_units(line, owned, beside, row, known) for line in known.asked]
     return WholeCost(
@@ -255,11 +255,6 @@ class _Owned:
 
     part: _Part
     found: Ownership
-    cover: Money  # part of a year of extended cover that the quote's own warranty makes good
-
-    @property
-    def cost(self) -> Money:
-        return self.found.total - self.cover
 
     @property
     def cards(self) -> int:
@@ -272,7 +267,6 @@ class _Owned:
 
 def _owned(row: Row, parts: list[_Part], known: _Known, told: list[Message]) -> list[_Owned]:
     cards = sum(part.line.accelerators for part in parts)
-    covered, rest = divmod(row.months, 12)
     found = []
     for part in parts:
         line, price = part.line, part.price
@@ -294,20 +288,14 @@ def _owned(row: Row, parts: list[_Part], known: _Known, told: list[Message]) -> 
             network_share=0.0,  # as quoted, in the lines beside
             storage_share=0.0,
             fte=default_fte(cards) * line.accelerators / cards,
-            warranty_years=covered,
+            warranty_months=row.months,
             lead_weeks=row.quote.lead_time_days / 7,
             residual=tuple(share * float(resale) for share in case.residual),
             vat_rate=0.0,  # as quoted: beside the cards
             utilisation=case.utilisation if known.utilisation is None else known.utilisation,
         )
         checks.positive("utilisation", case.utilisation)
-        ownership = evaluate(case)
-        cover = Money(Decimal(0), known.base)
-        if rest and covered < YEARS:
-            year = next((one for one in ownership.lines if one.name == "warranty"), None)
-            if year is not None:
-                cover = (year.yearly[covered + 1] * (Decimal(rest) / 12)).rounded()
-        found.append(_Owned(part, ownership, cover))
+        found.append(_Owned(part, evaluate(case)))
     return found
 
 
@@ -353,8 +341,7 @@ def _lines(
     sums: dict[str, Money] = {}
     for one in owned:
         for line in one.found.lines:
-            amount = line.sum - one.cover if line.name == "warranty" else line.sum
-            sums[line.name] = sums[line.name] + amount if line.name in sums else amount
+            sums[line.name] = sums[line.name] + line.sum if line.name in sums else line.sum
     rows = [(LINE_LABELS[name], amount) for name, amount in sums.items()]
     tax = row.tax if known.tax_counts and row.tax is not None else Money(Decimal(0), known.base)
     more = ((BESIDE, beside - tax), (TAX, tax))
@@ -391,7 +378,7 @@ def _units(
         return nothing, nothing
     cards = sum(one.cards for one in mine)
     share = Decimal(cards) / sum(one.cards for one in owned)
-    cost = total((one.cost for one in mine), known.base) + beside * share
+    cost = total((one.found.total for one in mine), known.base) + beside * share
     hour = Money(cost.amount / exact.to_decimal(sum(one.used_hours for one in mine)), known.base)
     return (
         _told(line, lambda: _pflop_hour(plan, hour)),

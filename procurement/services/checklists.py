@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from core.errors import DomainError
 from core.messages import msg
@@ -32,19 +34,28 @@ def load_checklists(path: Path = CHECKLISTS) -> int:
     return made
 
 
+def standing_checklists(
+    kinds: Iterable[str], order: PurchaseOrder | None = None
+) -> dict[str, ChecklistTemplate]:
+    """What units of these kinds are held to, by kind: the newest of the contract's, else the newest shipped one."""
+    rows = (
+        ChecklistTemplate.objects.filter(asset_kind__in=list(kinds))
+        .filter(Q(order=None) if order is None else Q(order=None) | Q(order=order))
+        .select_related("base", "made_by")
+        .prefetch_related("items", "base__items")
+        .order_by(F("order").asc(nulls_first=True), "version")
+    )
+    return {row.asset_kind: row for row in rows}
+
+
 def template_for(kind: str, order: PurchaseOrder | None = None) -> ChecklistTemplate:
     """The contract's checklist for a kind of unit, else the newest shipped one; on first use those are loaded.
 
     Raises DomainError.
     """
-    if order is not None:
-        own = order.checklists.filter(asset_kind=kind).order_by("-version").first()
-        if own is not None:
-            return own
-    rows = ChecklistTemplate.objects.filter(asset_kind=kind, order=None).order_by("-version")
-    found = rows.first()
+    found = standing_checklists([kind], order).get(kind)
     if found is None and load_checklists():
-        found = rows.first()
+        found = standing_checklists([kind], order).get(kind)
     if found is None:
         raise DomainError(
             msg("No checklist is loaded for units of this kind. Run: manage.py load_checklists")

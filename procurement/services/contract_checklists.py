@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils.translation import get_language
 
 from core.audit import record
@@ -16,7 +15,7 @@ from procurement.models import ChecklistItem, ChecklistTemplate, PurchaseOrder
 from procurement.models.assets import AssetKind
 from procurement.models.burn_in import INSTANCE, KIND_CHOICES, DecidedBy, Weight
 from procurement.models.quotes import LineKind
-from procurement.services.checklists import template_for
+from procurement.services.checklists import standing_checklists, template_for
 from procurement.services.moves import need_reason, take, touch
 
 LEFT_OUT = "left_out"
@@ -47,9 +46,9 @@ def kinds_of(order: PurchaseOrder) -> list[str]:
 def pin_checklists(order: PurchaseOrder, *, by: User) -> None:
     """Copy the newest shipped checklist for each kind that the order brings and that has no copy yet."""
     for kind in kinds_of(order):
-        if not order.checklists.filter(asset_kind=kind).exists():
-            base = template_for(kind)
-            _copy(base, order, base=base, version=1, by=by)
+        standing = template_for(kind, order)
+        if standing.order_id is None:
+            _copy(standing, order, base=standing, version=1, by=by)
 
 
 def _copy(
@@ -215,16 +214,5 @@ def deviations(template: ChecklistTemplate) -> list[Deviation]:
 
 def contract_checklists(order: PurchaseOrder) -> list[ChecklistTemplate]:
     """The newest version for each kind that the order brings: the contract's, or the shipped one before it has any."""
-    rows = list(
-        ChecklistTemplate.objects.filter(Q(order=order) | Q(order=None), asset_kind__in=kinds_of(order))
-        .select_related("base", "made_by")
-        .prefetch_related("items", "base__items")
-        .order_by("version")
-    )  # fmt: skip
-    newest: dict[str, ChecklistTemplate] = {}
-    for own in (False, True):
-        for row in rows:
-            if (row.order_id is not None) == own:
-                newest[row.asset_kind] = row
-    order_of = [kind for kind, _label in KIND_CHOICES]
-    return sorted(newest.values(), key=lambda row: order_of.index(row.asset_kind))
+    standing = standing_checklists(kinds_of(order), order)
+    return [standing[kind] for kind, _label in KIND_CHOICES if kind in standing]

@@ -14,7 +14,8 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from procurement import policies
 from procurement.forms.clauses import ClauseForm
-from procurement.selectors.clauses import current_clauses, versions_of
+from procurement.models import PurchasingPolicy
+from procurement.selectors.clauses import current_clauses, versions_of, word_warnings
 from procurement.selectors.precedence import label_of, shown_term
 from procurement.services.clauses import write_clause
 from procurement.views.common import version_of
@@ -24,8 +25,12 @@ from procurement.views.common import version_of
 def clause_list(request: SignedInRequest) -> HttpResponse:
     if not policies.can_read_clauses(request.user):
         raise Http404
+    hours = PurchasingPolicy.current().burn_in_hours
     context = {
-        "clauses": current_clauses(retired=True).values(),
+        "clauses": [
+            (clause, word_warnings(clause, hours))
+            for clause in current_clauses(retired=True).values()
+        ],
         "may_write": policies.can_keep_clauses(request.user),
     }
     return render(request, "procurement/clause_list.html", context)
@@ -65,6 +70,7 @@ def _written(request: SignedInRequest, code: str) -> HttpResponse:
             for row in versions
         ],
         "clause": versions[0] if versions else None,
+        "warnings": word_warnings(versions[0]) if versions else [],
         "form": form if may_write else None,
         "trail": trail(*versions)[:40] if versions else [],
     }

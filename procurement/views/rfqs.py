@@ -28,7 +28,7 @@ from procurement.forms.requirements import RequirementForms, initial_rows, rows_
 from procurement.forms.rfqs import AwardForm, RfqForm, SplitForm
 from procurement.models import Award, PurchasingPolicy, Rfq, VendorToken
 from procurement.selectors.award_facts import award_facts
-from procurement.selectors.clauses import newest_documents
+from procurement.selectors.clauses import clause_rows, newest_documents
 from procurement.selectors.comparable import comparables
 from procurement.selectors.comparison import COMPARED, Comparison, compare
 from procurement.selectors.compliances import compliances
@@ -195,7 +195,7 @@ def _detail(
         "lines": rfq.lines.select_related("request__team"),
         "criteria": rfq.criteria.all(),
         "requirements": rfq.requirements.all(),
-        "clauses": rfq.clauses.select_related("clause"),
+        "clauses": clause_rows(rfq),
         "papers": newest_documents(rfq),
         "invitations": list(
             rfq.invitations.select_related("vendor").prefetch_related(

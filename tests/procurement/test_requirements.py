@@ -9,9 +9,9 @@ from decimal import Decimal
 import pytest
 
 from core.errors import InputError
+from procurement.per import Per
 from procurement.requirements import (
     Answered,
-    Per,
     Required,
     RequirementKind,
     Verdict,
@@ -126,7 +126,7 @@ def test_criteria_read_back_as_they_are_told():
         {"kind": "delivery", "day": date(2027, 3, 31)},
     ]
     power, delivery = check_requirements(given, [1, 2])
-    assert (power.value, power.per, power.lines) == (Decimal("10.5"), Per.NODE, (1, 2))
+    assert (power.value, power.per, power.lines) == (Decimal("10.5"), Per.SERVER, (1, 2))
     assert str(words(power)) == "Power of a server: at most 10.5 kW"
     assert str(words(delivery)) == "Delivered in full by 2027-03-31"
     assert str(words(RATE)).startswith("Throughput in all: at least 45,000 tokens/s (llama")

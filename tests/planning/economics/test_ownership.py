@@ -264,3 +264,20 @@ def test_every_default_has_a_range_a_source_and_a_date():
         assert len(series.low) == len(series.value) == len(series.high)
         for low, value, high in zip(series.low, series.value, series.high, strict=True):
             assert low <= value <= high, series.name
+
+
+@pytest.mark.parametrize(
+    ("months", "left"), [(12, 2), (42, 0), (30, Decimal("0.5")), (18, Decimal("1.5")), (0, 3)]
+)
+def test_a_warranty_of_months_leaves_the_rest_of_its_year_to_be_covered(months, left):
+    whole = evaluate(replace(default_case(DGX, 1, years=3), warranty_months=0)).amount("warranty")
+    found = evaluate(replace(default_case(DGX, 1, years=3), warranty_months=months)).amount(
+        "warranty"
+    )
+    assert found.amount == whole.amount * left / 3
+
+
+def test_42_months_cover_half_of_the_fourth_year():
+    case = replace(default_case(DGX, 1, years=4), warranty_months=42, residual=(0.0,) * 4)
+    year = evaluate(replace(case, warranty_months=36)).amount("warranty").amount
+    assert evaluate(case).amount("warranty").amount == year / 2

@@ -242,3 +242,23 @@ def test_by_page_and_api(s, client):
     assert [(row["code"], row["version"]) for row in told["clauses"]] == [("noise", 2)]
     assert "At most 70 dB." in client.get(f"/procurement/rfqs/{rfq.pk}/").text
     assert "Clause library" in client.get("/procurement/rfqs/").text
+
+
+def test_words_that_differ_from_the_data_are_told_on_clause_and_rfq_in_both_languages(s, client):
+    revise(s, "doa-window", text_en="Dead on arrival within 14 days.", text_zh="到货后 14 日内。")
+    rfq = b.rfq(s)
+    client.force_login(s.procurement)
+    api = APIClient()
+    api.force_authenticate(s.procurement)
+    for page in (
+        "/procurement/clauses/",
+        "/procurement/clauses/doa-window/",
+        rfq.get_absolute_url(),
+    ):
+        assert "English words: 14 days. As data: Dead on arrival (days) 30" in client.get(page).text
+        shown = client.get(page, headers={"accept-language": "zh-hans"})
+        assert "中文文字：14 日。" in shown.text or "English words: 14 days" in shown.text
+    told = api.get("/api/v1/procurement/clauses/doa-window/").json()[0]["warnings"]
+    assert len(told) == 2
+    found = api.get(f"/api/v1/procurement/rfqs/{rfq.pk}/").json()["clause_warnings"]
+    assert found == {"doa-window": told}

@@ -131,7 +131,7 @@ def test_many_quotes_are_judged_in_constant_queries(s, django_assert_num_queries
     rfq = asked(s)
     found = [b.quote(s, rfq), b.quote(s, rfq, s.rival)]
     rows = list(type(found[0]).objects.filter(rfq=rfq).select_related("rfq"))
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(5):  # two of them for what the lines promise
         assert len(criteria_met_by(rows)) == 2
 
 
@@ -187,7 +187,7 @@ def test_the_page_of_criteria_saves_and_takes_them_from_the_plans(s, client):
     client.force_login(s.procurement)
     rows = {
         "version": rfq.version, "rows-TOTAL_FORMS": 2, "rows-INITIAL_FORMS": 0,
-        "rows-0-kind": "power", "rows-0-value": "10.5", "rows-0-unit": "kW", "rows-0-per": "node",
+        "rows-0-kind": "power", "rows-0-value": "10.5", "rows-0-unit": "kW", "rows-0-per": "server",
         "rows-0-lines": "1", "rows-1-kind": "", "rows-1-per": "whole",
     }  # fmt: skip
     address = f"/procurement/rfqs/{rfq.pk}/requirements/"
@@ -297,3 +297,21 @@ def test_a_day_of_delivery_is_judged_once_and_on_the_day_of_the_opening(s):
         (plain.pk, 0): "meets", (plain.pk, 400): "meets",
         (part.pk, 0): "meets", (part.pk, 400): "meets",
     }  # fmt: skip
+
+
+def test_a_throughput_is_answered_by_what_the_lines_promise(s, client):
+    rfq = asked(s)
+    told = [{"benchmark": "hpl", "value": "41000", "unit": "Gflop/s", "per": "card"}]
+    lines = [b.line("2000000", "1", kind="server", accelerators_per_item=8, promises=told)]
+    quote = b.quote(s, rfq, lines=lines, answers=[{"requirement": 1, "meets": False}])
+    said = b.quote(s, rfq, s.rival, lines=lines, answers=[{"requirement": 1, "value": "290"}])
+
+    met = criteria_met(quote).rows[0]
+    assert (met.answer.value, str(met.verdict), met.promised) == (328, "meets", True)
+    assert met.contradicts  # it says no, and promises 8 × 41 Tflop/s
+    own = criteria_met(said).rows[0]
+    assert (own.answer.value, str(own.verdict), own.promised) == (290, "misses", False)
+    assert not quote.answers.filter(value__gt=0)  # read, not written into the vendor's offer
+    rfqs.close_rfq(rfq_id=rfq.pk, by=s.procurement, reason="in")
+    client.force_login(s.procurement)
+    assert "from its promised throughput" in client.get(f"/procurement/quotes/{quote.pk}/").text

@@ -117,7 +117,7 @@ def test_it_is_what_the_engine_says_of_the_quoted_price_and_warranty(s):
     expected = evaluate(
         replace(case, network_share=0.0, storage_share=0.0, vat_rate=0.0, lead_weeks=30 / 7)
     )
-    assert case.warranty_years == 1
+    assert case.warranty_months == 12
     assert found.total == expected.total
     assert sum((amount.amount for _label, amount in found.lines), Decimal(0)) == found.total.amount
 
