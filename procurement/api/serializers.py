@@ -447,6 +447,7 @@ class LetterSerializer(serializers.Serializer[Any]):
 
 
 class AwardSerializer(serializers.ModelSerializer[Award]):
+    site = serializers.CharField(source="site.name", default=None, read_only=True, allow_null=True)
     proposed_by = Named()
     decided_by = Named()
     lines = AwardLineSerializer(many=True, read_only=True)
@@ -462,7 +463,7 @@ class AwardSerializer(serializers.ModelSerializer[Award]):
     class Meta:
         model = Award
         fields = [
-            *HEAD, "rfq", "reason", "to_none", "proposed_by", "decided_by", "decided_at", "decision_reason",
+            *HEAD, "rfq", "reason", "to_none", "site", "proposed_by", "decided_by", "decided_at", "decision_reason",
             "lines", "orders", "record_hash", "documents", "letters", "facts",
         ]  # fmt: skip
 
@@ -992,6 +993,10 @@ class AwardInput(serializers.Serializer[Any]):
     to_none = serializers.BooleanField(required=False, default=False)
     quote = serializers.IntegerField(required=False, allow_null=True, default=None)
     lines = AwardLineInput(many=True, required=False)
+    site = serializers.CharField(
+        required=False, allow_blank=True, default="",
+        help_text="Name of the site where it will stand; empty: where the plans of the requests stand",
+    )  # fmt: skip
     reason = serializers.CharField()
 
 

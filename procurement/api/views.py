@@ -490,6 +490,7 @@ class RfqAwards(APIView):
             quote_id=data["quote"],
             lines=[(line["quote_line"], line["quantity"]) for line in data.get("lines", [])],
             to_none=data["to_none"],
+            site=data["site"],
             reason=data["reason"],
             version=seen_version(request),
         )

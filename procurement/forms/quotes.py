@@ -151,6 +151,9 @@ class QuoteLineForm(forms.Form):
             ("", gettext("none")),
             *((line.position, str(line)) for line in rfq.lines.all()),
         ]
+        if self.initial.get("rfq_line"):  # a line that was asked for; a further one may stay blank
+            for name in NEEDED:
+                self.fields[name].needed = True  # type: ignore[attr-defined]
 
     def clean_breaks(self) -> list[dict[str, Any]]:
         steps = []
@@ -227,6 +230,13 @@ def lines_of(forms_: Any) -> list[dict[str, Any]]:
     return [form.line() for form in forms_ if not form.is_blank()]
 
 
+USUAL_TERMS = (
+    "start_trigger", "months", "warrantor", "service_level", "advance_replacement", "replacement_new", "doa_days",
+    "doa_from_delivery", "burn_in_permitted", "continuous_use_permitted", "new_parts_only", "exclusions",
+)  # fmt: skip
+NEEDED = ("description", "quantity", "tax_percent", "serialised")  # of a line that is one
+
+
 class WarrantyForm(forms.ModelForm):  # type: ignore[type-arg]
     """Every term that decides a claim. What the quote does not say stays empty, and is flagged."""
 
@@ -243,3 +253,19 @@ class WarrantyForm(forms.ModelForm):  # type: ignore[type-arg]
                 "cloud_sla",
             )
         }
+
+    @property
+    def usual(self) -> list[forms.BoundField]:
+        """The terms that most quotes tell and that decide most claims."""
+        return [self[name] for name in USUAL_TERMS]
+
+    @property
+    def others(self) -> list[forms.BoundField]:
+        return [field for field in self.visible_fields() if field.name not in USUAL_TERMS]
+
+    @property
+    def is_told_more(self) -> bool:
+        """Whether one of the others is filled in, or wrong."""
+        return self.is_bound and any(
+            field.errors or field.value() not in (None, "", "unknown") for field in self.others
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
@@ -15,12 +15,13 @@ from django.utils.translation import gettext_lazy as _
 
 from core.models import User
 from core.organisation import organisation, today
-from planning.models import CapacityRequest
+from planning.models import CapacityRequest, Site
 from procurement.forms.fields import LocalDateTimeInput, day, text
 from procurement.models import PurchasingPolicy, Quote, Rfq, Vendor
 from procurement.models.policy import Sealing
 from procurement.models.rfqs import TRIGGER_CHOICES, CriterionKind
 from procurement.selectors.clauses import current_clauses
+from procurement.services.order_sites import planned_site
 from procurement.services.rfqs import DEFAULT_WEIGHTS
 from procurement.sourceable import sourceable
 from procurement.states import VendorStatus
@@ -178,14 +179,39 @@ def _reason_help() -> str:
     return text
 
 
+def site_field() -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label=_("Delivered to"), required=False,
+        help_text=_("The site where it will stand: it goes onto the orders and, at receipt, onto the units."),
+    )  # fmt: skip
+
+
+def _offer_sites(form: forms.Form, rfq: Rfq) -> None:
+    """Sites to choose from, first the one that the plans name; no field where there is no site."""
+    names = list(Site.objects.in_use().order_by("name").values_list("name", flat=True))
+    if not names:
+        del form.fields["site"]
+        return
+    chosen = cast("forms.ChoiceField", form.fields["site"])
+    chosen.choices = [
+        ("", gettext("as the plans say, else on the order")),
+        *((one, one) for one in names),
+    ]
+    planned = planned_site(rfq.lines.select_related("request"))
+    if planned is not None:
+        form.initial = {"site": planned.name, **form.initial}
+
+
 class AwardForm(forms.Form):
     """One quote, whole, or none, with the reason."""
 
     quote = forms.ChoiceField(label=_("Quote"), widget=forms.RadioSelect())
+    site = site_field()
     reason = text(_("Reason"), rows=4)
 
-    def __init__(self, data: Any = None, *, rows: Any, **options: Any) -> None:
+    def __init__(self, data: Any = None, *, rows: Any, rfq: Rfq, **options: Any) -> None:
         super().__init__(data, **options)
+        _offer_sites(self, rfq)
         self.fields["quote"].choices = [  # type: ignore[attr-defined]
             *((str(row.quote.pk), f"{row.quote.vendor.name} · {row.totals.gross}") for row in rows),
             (NONE, gettext("No vendor: close the RFQ without an award")),
@@ -195,16 +221,24 @@ class AwardForm(forms.Form):
     def service_arguments(self) -> dict[str, Any]:
         chosen = self.cleaned_data["quote"]
         found = {"to_none": True} if chosen == NONE else {"quote_id": int(chosen)}
-        return {**found, "reason": self.cleaned_data["reason"]}
+        return {
+            **found,
+            "reason": self.cleaned_data["reason"],
+            "site": self.cleaned_data.get("site", ""),
+        }
 
 
 class SplitForm(forms.Form):
     """Quantities of the lines of several quotes, with the reason."""
 
+    site = site_field()
     reason = text(_("Reason"), rows=4)
 
-    def __init__(self, data: Any = None, *, quotes: Sequence[Quote], **options: Any) -> None:
+    def __init__(
+        self, data: Any = None, *, quotes: Sequence[Quote], rfq: Rfq, **options: Any
+    ) -> None:
         super().__init__(data, **options)
+        _offer_sites(self, rfq)
         self.quotes = quotes
         self.fields["reason"].help_text = _reason_help()
         for quote in quotes:
@@ -229,5 +263,6 @@ class SplitForm(forms.Form):
         ]
         return {
             "reason": self.cleaned_data["reason"],
+            "site": self.cleaned_data.get("site", ""),
             "lines": [(pk, quantity) for pk, quantity in given if quantity],
         }

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.machines import transitions
 from core.models import LANGUAGE_CHOICES, Job, StoredFile, User
+from planning.models import Site
 from procurement.models.base import Versioned, quantity_field, within_teams
 from procurement.models.quotes import Quote, QuoteLine
 from procurement.models.rfqs import Rfq
@@ -37,6 +38,10 @@ class Award(Versioned):
     decided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     decided_at = models.DateTimeField(null=True)
     decision_reason = models.TextField(blank=True)
+    # Where its orders are to be delivered; null: where the plans of their requests stand.
+    site = models.ForeignKey(
+        Site, on_delete=models.PROTECT, null=True, related_name="awards", verbose_name=_("site")
+    )
     sheet = models.JSONField(default=list)  # the comparison as it was when proposed
     quote_hashes = models.JSONField(default=dict)  # quote id → content hash
     # What the decision rests on, as it stood then; memo and letters are drawn from it alone.

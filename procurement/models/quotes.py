@@ -289,7 +289,7 @@ class WarrantyTerms(models.Model):
     )
     doa_days = models.PositiveSmallIntegerField(_("dead on arrival (days)"), null=True, blank=True)
     doa_from_delivery = models.BooleanField(
-        _("these days count from delivery"), null=True, blank=True
+        _("dead on arrival counts from delivery"), null=True, blank=True
     )
     replacement_new = models.BooleanField(_("replacements are new"), null=True, blank=True)
     remedy = models.CharField(_("remedy and who chooses it"), max_length=200, blank=True)

@@ -36,6 +36,7 @@ class AwardFacts:
     rank: int | None  # of the chosen quote; None: several, or not ranked
     score: str
     old_rates: list[OldRate]
+    site: str  # where it will stand; empty: as the plans say
     differences: list[tuple[str, list[Shown]]]  # by vendor: its quote says less than was asked
 
     @property
@@ -58,6 +59,7 @@ class AwardFacts:
                 {"vendor": vendor, **row.to_json()} for vendor, rows in self.differences for row in rows
             ],
             "old_rates": [row.to_json() for row in self.old_rates],
+            "site": self.site,
             "runner_up": None
             if runner is None
             else {
@@ -85,6 +87,7 @@ def award_facts(award: Award) -> AwardFacts:
     parts = parts_of(award)
     return AwardFacts(
         parts=parts,
+        site="" if award.site is None else award.site.name,
         old_rates=old_rates_today(
             [part.totals.gross.currency for part in parts], organisation().currency
         )

@@ -43,6 +43,7 @@ def record_of(award: Award, *, by: User, at: datetime, over_reason: str = "") ->
         "award": {
             "to_none": award.to_none,
             "reason": award.reason,
+            "site": "" if award.site is None else award.site.name,
             "proposed_by": str(award.proposed_by),
             "proposed_at": stamp(award.created_at),
             "decided_by": str(by),

@@ -21,6 +21,7 @@ from procurement.services.agreement import hold_to_approval
 from procurement.services.award_documents import request_documents
 from procurement.services.conflicts import require_no_conflict
 from procurement.services.moves import move, need_reason, take, touch
+from procurement.services.order_sites import site_named
 from procurement.services.orders import draft_orders
 from procurement.services.quote_lines import exact
 from procurement.services.quotes import (
@@ -41,10 +42,11 @@ def propose_award(
     quote_id: int | None = None,
     lines: Sequence[tuple[int, Decimal | str | int]] = (),
     to_none: bool = False,
+    site: str = "",
     version: int | None = None,
 ) -> Award:
     """Propose to buy one quote whole (`quote_id`), quantities of quote lines (`lines`: id and quantity), or nothing
-    (`to_none`).
+    (`to_none`). `site` (by its name) is where all of it is to be delivered; empty: where the requests' plans stand.
 
     Raises NotPermitted, InvalidTransition (another award stands), QuoteExpired or InputError (quantities that do not
     cover what was asked, a reason that is too short).
@@ -54,6 +56,7 @@ def propose_award(
     require_no_conflict(rfq, acting=by, others=[rfq.owner])
     if to_none and (quote_id is not None or lines):
         raise InputError("to_none", msg("An award to none names no quote and no line"), value=True)
+    where = site_named(site) if site.strip() and not to_none else None
     chosen = [] if to_none else _chosen(rfq, quote_id, lines)
     if not to_none:
         _check_cover(rfq, chosen)
@@ -67,6 +70,7 @@ def propose_award(
                 rfq=rfq,
                 reason=text,
                 to_none=to_none,
+                site=where,
                 proposed_by=by,
                 created_by=by,
                 sheet=[row.to_json() for row in compare(rfq).rows],
@@ -82,6 +86,7 @@ def propose_award(
     touch(rfq)
     record(
         "award.proposed", on=award, by=by, reason=text, rfq=rfq.number,
+        **({} if where is None else {"site": where.name}),
         vendors=sorted({quote.vendor.name for quote in quotes.values()}),
         totals={part.vendor: str(part.totals.gross) for part in parts_of(award)},
     )  # fmt: skip

@@ -344,13 +344,15 @@ def _make_assets(
         "received_on": delivery.arrived_on,
         "created_by": by,
     }
+    # Where it goes by the order, until somebody says the rack; a card in a server is where its server is.
+    site = "" if line.order.site is None else line.order.site.name
     carries = line.accelerators_per_item > 0
     for unit in units:
         node = None
         if carries and unit.node_serial:
             node = nodes.get(fold(unit.node_serial))
             if node is None:
-                node = _node(unit.node_serial, common)
+                node = _node(unit.node_serial, {**common, "site": site})
                 nodes[fold(unit.node_serial)] = node
                 made.append(node)
         made.append(
@@ -362,6 +364,7 @@ def _make_assets(
                 accelerator_slug=line.accelerator_slug,
                 parent=node,
                 slot=unit.slot,
+                site="" if node else site,
                 **common,
             )
         )

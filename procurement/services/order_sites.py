@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import transaction
 
 from core.audit import record
@@ -10,15 +12,29 @@ from core.messages import msg
 from core.models import User
 from planning.models import PlanChoice, Site
 from planning.selectors.capacity import place_of
-from procurement.models import PurchaseOrder
+from procurement.models import OrderLine, PurchaseOrder, RfqLine
 from procurement.services.moves import take, touch
 
 
-def planned_site(order: PurchaseOrder) -> Site | None:
-    """The one site that the plans of all requests of the order name; None where they name several, or none."""
+def site_named(name: str) -> Site:
+    """The site of that name, if it takes new servers. Raises InputError naming those that do."""
+    found = Site.objects.in_use().filter(name=name.strip()).first()
+    if found is None:
+        known = ", ".join(Site.objects.in_use().order_by("name").values_list("name", flat=True))
+        raise InputError(
+            "site",
+            msg("There is no site %(value)s that takes new servers; there are: %(limit)s", value=name.strip(),
+                limit=known or "–"),
+            value=name, limit=known,
+        )  # fmt: skip
+    return found
+
+
+def planned_site(lines: Iterable[OrderLine] | Iterable[RfqLine]) -> Site | None:
+    """The one site that the plans of all requests of these lines name; None where they name several, or none."""
     revisions = {
         (line.request_id, line.request.revision_number)
-        for line in order.lines.select_related("request")
+        for line in lines
         if line.request is not None
     }
     plans = [
@@ -43,15 +59,7 @@ def deliver_to(*, order_id: int, site: str, by: User, version: int | None = None
     order: PurchaseOrder = take(
         PurchaseOrder.objects.select_related("vendor", "site"), order_id, action="deliver_to", by=by, version=version
     )  # fmt: skip
-    found = Site.objects.in_use().filter(name=site.strip()).first()
-    if found is None:
-        known = ", ".join(Site.objects.in_use().order_by("name").values_list("name", flat=True))
-        raise InputError(
-            "site",
-            msg("There is no site %(value)s that takes new servers; there are: %(limit)s", value=site.strip(),
-                limit=known or "–"),
-            value=site, limit=known,
-        )  # fmt: skip
+    found = site_named(site)
     before = order.site
     if before == found:
         raise InputError(

@@ -73,7 +73,7 @@ def draft_orders(award: Award, *, by: User) -> list[PurchaseOrder]:
             line.save()
         set_milestones(order, [row.term for row in quote.payments.all()])
     for order in orders.values():
-        order.site = planned_site(order)
+        order.site = award.site or planned_site(order.lines.select_related("request"))
         order.save(update_fields=["site"])
         _store_totals(order, order.totals())
         record("order.drafted", on=order, by=by, vendor=order.vendor.name, total=str(order.gross))

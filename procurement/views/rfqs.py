@@ -272,7 +272,7 @@ def rfq_compare(request: SignedInRequest, pk: int) -> HttpResponse:
     may_award = policies.can(request.user, "propose_award", rfq) and not rfq.awards.filter(
         status=AwardStatus.PROPOSED
     )
-    form = AwardForm(request.POST or None, rows=comparison.rows) if may_award else None
+    form = AwardForm(request.POST or None, rows=comparison.rows, rfq=rfq) if may_award else None
     if request.method == "POST":
         policies.require_action(request.user, "propose_award", rfq)
         if form is not None and form.is_valid():
@@ -330,7 +330,7 @@ def rfq_split(request: SignedInRequest, pk: int) -> HttpResponse:
             "lines__rfq_line"
         )
     )
-    form = SplitForm(request.POST or None, quotes=chosen)
+    form = SplitForm(request.POST or None, quotes=chosen, rfq=rfq)
     if request.method == "POST" and form.is_valid():
         try:
             awards.propose_award(

@@ -76,6 +76,30 @@ def test_the_plans_of_its_requests_say_first(s):
     assert award.orders.get().site.name == "Beijing"
 
 
+def test_the_site_said_at_the_award_goes_onto_order_memo_and_units(s, client):
+    site("Beijing")
+    site("Shanghai")
+    rfq = b.opened(s)
+    client.force_login(s.procurement)
+    page = client.get(reverse("rfq-compare", args=[rfq.pk])).text
+    assert "Delivered to" in page
+    told = {"quote": rfq.quotes.get(vendor=s.vendor).pk, "reason": b.REASON, "site": "Nowhere"}
+    address = f"/api/v1/procurement/rfqs/{rfq.pk}/awards/"
+    refused = api(s.procurement).post(address, told, format="json")
+    assert refused.status_code == 422
+    assert "Beijing, Shanghai" in refused.text
+    answer = api(s.procurement).post(address, {**told, "site": "Shanghai"}, format="json")
+    assert (answer.status_code, answer.json()["site"]) == (201, "Shanghai")
+    PlanChoice.objects.update(summary={"place": "Beijing"})  # what the award says comes first
+    assert "Shanghai" in client.get(rfq.get_absolute_url()).text
+    made = b.awards.approve_award(award_id=answer.json()["id"], by=s.cto)
+    assert made.record["award"]["site"] == "Shanghai"
+    order = orders.issue_order(order_id=made.orders.get().pk, by=s.procurement)
+    assert order.site.name == "Shanghai"
+    delivery = b.received(s, b.aged(order))
+    assert {unit.site for unit in delivery.assets()} == {"Shanghai"}
+
+
 def test_a_site_that_is_not_or_takes_nothing_or_is_set_already_is_refused_by_name(s):
     site("Shanghai")
     site("Full", active=False)
