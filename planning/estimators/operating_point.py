@@ -7,6 +7,7 @@ step, the step sets the stay, the stay sets the batch. Full batches are met at t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -60,7 +61,7 @@ class ServiceCurve:
         """Batch that a share `percentile` of the requests stays below: a number in flight strays by its root. [1]"""
         if percentile <= 0.5:
             return point.batch
-        spread = NormalDist().inv_cdf(percentile) * point.in_flight**0.5
+        spread = NormalDist().inv_cdf(percentile) * math.sqrt(point.in_flight)
         return min(point.batch + spread, float(self.batch[-1]))
 
     def at(self, column: Floats, batch: float) -> float:
