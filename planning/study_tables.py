@@ -396,14 +396,14 @@ def risk(result: Mapping[str, Any]) -> dict[str, Any] | None:
     currency = result["currency"]
     needed = found["break_even_utilisation"]
     return {
-        "title": f"{found['cards']} × {found['accelerator']}",
+        "title": _risk_title(found),
         "facts": [
             (_("Owning is cheaper"), percent(found["own_cheaper"]), _("of %(n)s scenarios over %(years)s years")
              % {"n": found["paths"], "years": found["years"]}),
             (_("Owning pays from a utilisation of"), percent(needed) if needed is not None else _("not even 100 %")),
             *_planned(found),
             (_("Value of waiting a year"), amount(found["flexibility"], currency)),
-            (_("Rent of one card-hour"), amount(found["rent_per_card_hour"], currency)),
+            (_("Rent of one card-hour"), amount(found["rent_per_card_hour"], currency), *_rental(found)),
         ],
         "choices": [
             [said(one["label"]), amount(one["mean"], currency),
@@ -423,6 +423,24 @@ def risk(result: Mapping[str, Any]) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
+def _risk_title(found: Mapping[str, Any]) -> str:
+    """What would be bought and, where that is more than the need uses, how much of it is used."""
+    title = f"{found['cards']} × {found['accelerator']}"
+    used = found.get("used_cards", found["cards"])  # studies of before do not tell
+    if used >= found["cards"]:
+        return title
+    return _("%(title)s, %(used)s used by this need") % {"title": title, "used": used}
+
+
+def _rental(found: Mapping[str, Any]) -> list[str]:
+    """What the rent is of; studies of before counted the same card on demand."""
+    one = found.get("rental")
+    if one is None:
+        return []
+    name = f"{one['cards']} × {one['accelerator']} · {mode_label(one['mode'])}"
+    return [_("for the same work on the cheapest rental that does it: %(name)s") % {"name": name}]
+
+
 def _middle(found: Mapping[str, Any]) -> float:
     """Owning less renting with every input at its median, near enough: of both choices the means."""
     means = {one["name"]: float(one["mean"]) for one in found["choices"]}
@@ -438,7 +456,11 @@ def _planned(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
     if pooled > (measured or 0.0):
         rest = _("by this need and, beside it, by open requests of other teams")
     elif measured is None:
-        rest = _("by this need; nothing was measured of others")
+        rest = (
+            _("by this need; nothing was measured of others")
+            if "own_utilisation" not in found or found["own_utilisation"] == use
+            else _("by this need and, beside it, by open requests of other teams")
+        )
     else:
         rest = _("by this need and, beside it, as owned cards are used today")
     return [(_("Utilisation counted on"), percent(use, 1), rest)]

@@ -38,6 +38,8 @@ class Situation:
     funnel_saving: float | None = None  # computed, against the better pure mode
     break_even_utilisation: float | None = None  # computed; None: not known or never
     pooling_saving: float | None = None  # computed, share of the sum of peaks
+    need_hours: float | None = None  # how long the need itself runs
+    lasting: bool = True  # the need fills enough of a purchase's life that owning is a question
 
     def __post_init__(self) -> None:
         for field in (
@@ -229,6 +231,8 @@ def _own_or_rent(situation: Situation) -> list[Message]:
     )
     if planned is None:
         return []
+    if not situation.lasting:
+        return [_passing(situation)]
     known = situation.break_even_utilisation
     least = defaults.value("advice.own_min_utilisation") if known is None else known
     advice = []
@@ -265,3 +269,20 @@ def _own_or_rent(situation: Situation) -> list[Message]:
             )
         )
     return advice
+
+
+def _passing(situation: Situation) -> Message:
+    """What is told of a need that is over before a purchase is worn in."""
+    least = round(100 * defaults.value("advice.own_min_need"))
+    if situation.need_hours is None:
+        return msg(
+            "Rent: this need alone fills less than %(least)s %% of the life of what would be bought",
+            least=least,
+        )
+    return msg(
+        "Rent: this need runs %(hours)s hours and fills less than %(least)s %% of the life of what would be bought",
+        hours=round(situation.need_hours, 1)
+        if situation.need_hours < 100
+        else round(situation.need_hours),
+        least=least,
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 
@@ -113,6 +114,31 @@ def curves(
         for month, share in enumerate(needed)
     )
     return BreakEven(by_utilisation, by_month)
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEvenLine:
+    """What a break-even needs of one case after some months, so that many rents can be held against it."""
+
+    fixed: float
+    load: float  # at full use
+    earned: float  # at full use, for a rent of 1 a card-hour
+
+    def at(self, rent: float) -> float | None:
+        """Utilisation from which owning pays at `rent` a card-hour; None if not even at 100 %. [1]"""
+        margin = self.earned * rent - self.load
+        share = self.fixed / margin if margin > 0 else np.inf
+        return float(max(share, 0.0)) if share <= 1 else None
+
+
+def break_even_line(case: OwnershipCase, decline_per_year: float, months: int) -> BreakEvenLine:
+    """The line of `case` after `months`, rents falling by `decline_per_year`."""
+    if not 1 <= months <= case.years * 12:
+        raise checks.refuse("months", months, f"1 .. {case.years * 12}")
+    unit = Rent(Money(Decimal(1), case.currency), decline_per_year)
+    fixed, load, earned = _cumulative(own_costs(case), unit, with_resale=False)
+    last = months - 1
+    return BreakEvenLine(float(fixed[last]), float(load[last]), float(earned[last]))
 
 
 def break_even_month(

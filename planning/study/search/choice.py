@@ -212,7 +212,7 @@ def choose(world: World) -> Choice:
     verdicts = judge(world)
     c = world.candidates
     good = np.flatnonzero(verdicts.meets)
-    backings = Backings(world)
+    backings = Backings(world, verdicts.meets)
     if not good.size:
         nothing = np.empty(0, dtype=np.int64)
         return Choice(verdicts, nothing, nothing, None, None, backings)

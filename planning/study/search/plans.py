@@ -38,6 +38,7 @@ from planning.study.search.snapshot import Room
 from planning.study.workloads import ONLINE
 
 KEY_LENGTH = 160
+RACK = 32  # cards: a unit of so many is a rack and no server
 LONGEST_COURSE = 60  # months
 
 
@@ -165,6 +166,7 @@ def _bought(world: World, i: int, cards: int, hours: float) -> Bill:
                 )
             ),
         ),
+        *_unit_notes(world, i, cards),
         tax_note(world.tax, tax, included=platform.tax_included),
         *_pooled_notes(world, i),
         *_housing_notes(room),
@@ -216,6 +218,28 @@ def _housing_notes(room: Room | None) -> list[Message]:
     if room.tariff is None:
         told.append(msg("Its electricity price is not stated: the usual tariff is taken"))
     return told
+
+
+def _unit_notes(world: World, i: int, cards: int) -> list[Message]:
+    """The smallest unit that is sold, where it holds more cards than the need uses."""
+    c = world.candidates
+    each = world.snapshot.platforms[int(c.platform[i])].server.accelerators
+    held_cards = int(c.instances[i]) * each
+    if held_cards <= cards:
+        return []
+    unit = (
+        msg("%(each)s in one rack", each=each)
+        if each >= RACK
+        else msg("%(each)s in one server", each=each)
+    )
+    return [
+        msg(
+            "Smallest unit: %(unit)s. %(held)s cards are bought, %(used)s used by this need",
+            unit=unit,
+            held=held_cards,
+            used=cards,
+        )
+    ]
 
 
 def key_of(world: World, i: int) -> str:

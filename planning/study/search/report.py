@@ -10,7 +10,7 @@ import numpy as np
 from core.errors import DomainError
 from core.messages import Message, msg
 from core.money import Money
-from planning.economics import defaults
+from planning.economics import defaults, exact
 from planning.economics.advice import PlanFacts, Situation, Stage, advise, five_rules
 from planning.economics.break_even import break_even_utilisation, curves
 from planning.economics.risk import Range, Reservation, RiskInputs, simulate
@@ -25,9 +25,13 @@ from planning.study.model import KnownModel
 from planning.study.request import StudyRequest
 from planning.study.search.backing import (
     card_hour,
+    least_own,
+    measured_use,
+    own_use,
     rent_of,
     told_pooled_use,
     told_use,
+    work_hours,
 )
 from planning.study.search.choice import Choice, World, timing
 from planning.study.search.costs import YEARS, case_of
@@ -252,6 +256,8 @@ def comparison(world: World, choice: Choice, constants: str) -> list[dict[str, A
             "inputs": _inputs(world, best, constants),
         }
         if name == "buy":
+            doubt = choice.backings.doubt(best)
+            row["notes"] += [] if doubt is None else [doubt.to_json()]
             row["notes"].append(timing(world.accelerator(best), world.snapshot.on).to_json())
         rows.append(row)
     return rows
@@ -261,9 +267,10 @@ def _best(world: World, choice: Choice, among: Ints) -> int | None:
     among = among[np.isfinite(world.candidates.cost[among])]
     if not among.size:
         return None
-    c, meets = world.candidates, choice.verdicts.meets
-    late = ~choice.verdicts.in_time
-    return int(among[np.lexsort((c.cost[among], late[among], ~meets[among]))[0]])
+    c, verdicts = world.candidates, choice.verdicts
+    late, oversized = ~verdicts.in_time, ~verdicts.sized
+    order = np.lexsort((c.cost[among], late[among], oversized[among], ~verdicts.meets[among]))
+    return int(among[order[0]])
 
 
 def _missing(world: World, side: str) -> Message:
@@ -404,9 +411,9 @@ def advice(
     taken = owned - sum(stock.free for stock in world.snapshot.stock)
     measured = world.utilisation
     planned = None if hours is None else min(hours / (YEARS * 8760), 1.0)
-    least = None
+    least, lasting = None, True
     if risk is not None and "missing" not in risk:
-        planned = risk["planned_utilisation"]
+        planned, lasting = risk["planned_utilisation"], risk["own_utilisation"] >= least_own()
         found = risk["break_even_utilisation"]
         least = 1.0 if found is None else found
     situation = Situation(
@@ -421,6 +428,8 @@ def advice(
         spot_saving=saving,
         funnel_saving=_funnel_saving(plans),
         break_even_utilisation=least,
+        need_hours=hours,
+        lasting=lasting,
     )
     return [text.to_json() for text in advise(situation)]
 
@@ -447,22 +456,20 @@ def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | 
     if bought is None or world.market.table is None:
         return None
     platform = world.snapshot.platforms[int(c.platform[bought])]
-    slug = platform.server.accelerator
     case = case_of(platform, int(c.instances[bought]), world.tax)
-    rent = rent_of(world, slug, case)
+    rental = choice.backings.rental
+    rent = rent_of(world, bought, rental, case)
     if rent is None:
         return None
-    use = told_use(world, bought)
-    reserved = card_hour(world, slug, PaymentMode.RESERVED_1Y, case.currency)
+    use, used = told_use(world, bought), int(world.ways.cards[c.way[bought]])
+    reserved = _reserved_hour(world, bought, rental, case.currency)
     try:
         found = simulate(
             case,
             rent,
             seed=seed,
             inputs=RiskInputs(utilisation=_around(use)),
-            reservation=None
-            if reserved is None
-            else Reservation(reserved, case.accelerators * 0.5),
+            reservation=None if reserved is None else Reservation(reserved, used * 0.5),
         )
         needed = break_even_utilisation(case, rent, YEARS * 12)
         course = curves(case, rent, utilisations=(0.3, 0.6, 0.9))
@@ -475,11 +482,14 @@ def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | 
     return {
         "accelerator": world.accelerator(bought).name,
         "cards": case.accelerators,
+        "used_cards": used,
+        "rental": _rental(world, rental),
+        "own_utilisation": own_use(world, bought),
         "years": YEARS,
         "rent_per_card_hour": shown(rent.per_card_hour),
         "own_cheaper": found.own_cheaper,
         "planned_utilisation": use,
-        "measured_utilisation": world.utilisation,
+        "measured_utilisation": measured_use(world, bought),
         "pooled_utilisation": told_pooled_use(world, bought),
         "break_even_utilisation": needed,
         "break_even_months": [
@@ -504,6 +514,28 @@ def buy_or_rent(world: World, choice: Choice, *, seed: int) -> dict[str, Any] | 
         ],
         "paths": found.paths,
     }  # fmt: skip
+
+
+def _reserved_hour(world: World, i: int, rental: int | None, currency: str) -> Money | None:
+    """A year's reservation for the work of one card-hour of purchase `i`, on the cards of the rental. None: not sold"""
+    if rental is None:
+        return card_hour(world, world.accelerator(i).slug, PaymentMode.RESERVED_1Y, currency)
+    price = card_hour(world, world.accelerator(rental).slug, PaymentMode.RESERVED_1Y, currency)
+    if price is None:
+        return None
+    more = exact.to_decimal(work_hours(world, rental) / work_hours(world, i))
+    return Money(price.amount * more, currency)
+
+
+def _rental(world: World, i: int | None) -> dict[str, Any] | None:
+    """The rental that owning is held against."""
+    if i is None:
+        return None
+    return {
+        "accelerator": world.accelerator(i).name,
+        "cards": int(world.ways.cards[world.candidates.way[i]]),
+        "mode": world.mode(i),
+    }
 
 
 def _around(use: float) -> Range:

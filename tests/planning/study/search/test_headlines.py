@@ -20,12 +20,22 @@ SHORT = {
     "kind": "finetuning", "model": "llama-3.1-70b", "tokens": "20M", "duration_days": 30, "need_by": "2027-06-01",
     "stage": "midsize",
 }  # fmt: skip
+# Eight cards for a fifth of three years
+LASTING = {
+    "kind": "gpu_hours", "gpu_hours": 42_000, "accelerators": 8, "need_by": "2027-09-01", "stage": "midsize",
+}  # fmt: skip
 PRICES = market(offer(price="80"), platforms=[markets.platform()], slugs=(H100,))
+
+
+def told_on(snapshot, data=SHORT):
+    request = parse_request(data)
+    known = known_model(request.model, reference.resolve_model)
+    return run_study(request, known, snapshot, Setting("USD", 1, "US"))
 
 
 def told(data=SHORT, utilisation=None):
     request = parse_request(data)
-    known = known_model(request.model, reference.resolve_model)
+    known = None if request.model is None else known_model(request.model, reference.resolve_model)
     return run_study(request, known, PRICES, Setting("USD", 1, "US", owned_utilisation=utilisation))
 
 
@@ -57,8 +67,48 @@ def test_advice_and_risk_count_on_the_same_use(short):
     assert not any(one.startswith("Own:") for one in advice)
 
 
+@pytest.mark.parametrize("stage", ["midsize", "large"])
+def test_a_need_of_hours_is_never_told_to_own_however_busy_other_cards_are(stage):
+    busy = told({**SHORT, "stage": stage}, utilisation=0.9)
+    assert busy["risk"]["planned_utilisation"] < 0.01
+    assert busy["risk"]["measured_utilisation"] is None
+    assert busy["risk"]["own_cheaper"] == 0.0
+    advice = [text(one) for one in busy["advice"]]
+    assert any(one.startswith("Rent: this need runs") for one in advice)
+    assert not any(one.startswith("Own:") for one in advice)
+    assert all(plan(busy, role)["kind"] == "offer" for role in ("cheapest", "fastest", "safest"))
+    buy = next(row for row in busy["comparison"] if row["side"] == "buy")
+    assert any("Not recommended" in text(note) for note in buy["notes"])
+
+
+def test_owning_is_held_against_the_cheapest_rental_that_does_the_work():
+    """Not against the same card where a cheaper one does it."""
+    both = replace(PRICES, offers=(offer(price="1600"), offer(markets.A100, price="40")))
+    both = replace(both, accelerators=market(slugs=(H100, markets.A100)).accelerators)
+    request = parse_request(SHORT)
+    known = known_model(request.model, reference.resolve_model)
+    result = run_study(request, known, both, Setting("USD", 1, "US"))
+    risk = result["risk"]
+    assert risk["rental"]["accelerator"].startswith("A100")
+    rent = next(row for row in result["comparison"] if row["side"] == "rent")
+    assert Decimal(risk["rent_per_card_hour"]) < 100 < 200
+    assert rent["accelerator"] == risk["rental"]["accelerator"]
+
+
+def test_a_unit_larger_than_the_need_is_said():
+    rack = markets.platform(price="3000000")
+    rack = replace(rack, server=replace(rack.server, accelerators=72))
+    result = told_on(replace(PRICES, platforms=(rack,)))
+    buy = next(row for row in result["comparison"] if row["side"] == "buy")
+    told_units = [text(note) for note in buy["notes"] if "Smallest unit" in text(note)]
+    assert told_units == [
+        f"Smallest unit: 72 in one rack. 72 cards are bought, {buy['cards']} used by this need"
+    ]
+    assert f"{buy['cards']} used" in study_tables.risk(result)["title"]
+
+
 def test_measured_use_that_reaches_the_break_even_carries_a_purchase():
-    result = told(utilisation=0.8)
+    result = told(LASTING, utilisation=0.8)
     assert plan(result, "cheapest")["kind"] == "purchase"
     assert plan(result, "cheapest")["doubts"] == []
     assert result["risk"]["planned_utilisation"] > result["risk"]["break_even_utilisation"]
@@ -73,7 +123,7 @@ def test_where_nothing_is_rented_out_a_purchase_is_headlined_with_its_doubt():
 
 
 def test_cash_at_the_order_stands_on_the_card():
-    card = study_tables.cards(told(utilisation=0.8))[0]
+    card = study_tables.cards(told(LASTING, utilisation=0.8))[0]
     assert card.amount is not None
     assert card.amount != card.cost
 
