@@ -313,6 +313,7 @@ def comparison(result: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "amount_label": _("To be paid, with tax") if row["side"] == "rent" else _("To be paid at the order"),
                 "time": span(row["seconds"]),
                 "meets": row["meets"],
+                "median_only": row["meets"] and not row.get("meets_p90", True),  # studies of before do not tell
                 "notes": [said(note) for note in row["notes"]],
                 "inputs": [
                     (str(INPUTS.get(one["name"], one["name"])), day(one["version"]), _source(one["source"]))

@@ -18,6 +18,8 @@ RATES = frozenset(
     {"throughput", "throughput_per_accelerator", "mfu", "output_throughput", "input_throughput", "total_throughput",
      "requests_per_second", "tokens_per_second", "samples_per_second", "capacity"}
 )  # fmt: skip
+# A card's own rates among the inputs of a trace: in any step, and by the letters of two of them.
+CARD_RATES = {"effective bandwidth": ("W",), "effective rate": ("F", "peak")}
 TIMES = frozenset(
     {
         "step_time",
@@ -47,6 +49,7 @@ def as_measured(accelerator: Accelerator, factor: Factor) -> Accelerator:
     f = factor.factor
     return replace(
         accelerator,
+        measured_share=accelerator.measured_share * f,
         peak_flops={name: rate * f for name, rate in accelerator.peak_flops.items()},
         hbm_bandwidth=accelerator.hbm_bandwidth * f,
         link_bandwidth=None
@@ -84,9 +87,24 @@ def as_told(estimate: Estimate, factor: Factor, version: int) -> Estimate:
     return replace(
         estimate,
         figures=figures,
-        trace=(*estimate.trace, step),
+        trace=(*(_published(one, factor.factor) for one in estimate.trace), step),
         assumptions=(*estimate.assumptions, said),
     )
+
+
+def _published(step: Step, factor: float) -> Step:
+    """A step with the card's published rate in it, and what was measured here as an input of its own."""
+    rates = {
+        name: value / factor
+        for name, value in step.inputs.items()
+        if name in CARD_RATES.get(step.name, ("peak",)) and isinstance(value, int | float)
+    }
+    if not rates:
+        return step
+    inputs = {**step.inputs, **rates}
+    if step.name == "mfu":  # told against the published rate
+        return replace(step, inputs=inputs, result=step.result * factor)
+    return replace(step, inputs={**inputs, "calibration": factor})
 
 
 def _band(name: str, band: Band, factor: Factor, grade: Grade | None) -> Band:

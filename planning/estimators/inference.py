@@ -36,6 +36,7 @@ from planning.estimators.inference_workload import (
     check_layout,
     checked,
     default_layouts,
+    within_a_server,
 )
 from planning.estimators.precision import weight_format
 from planning.estimators.types import (
@@ -148,13 +149,14 @@ def plan_replica(
     """
     found = _layouts_tried(workload, accelerator, architecture, k, layout=layout, most=most)
     sizes = np.array([x.accelerators for x in found.layouts], dtype=np.float64)
-    meeting = found.fits & (found.strain <= 1.0)
+    able = found.fits & found.worth
+    meeting = able & (found.strain <= 1.0)
     if meeting.any():
         each = np.where(meeting, found.serving.throughput / sizes, 0.0)
         near = np.flatnonzero(each >= NEAR_BEST * each.max())
         return found.plan(int(min(near, key=lambda i: (sizes[i], -each[i]))))
-    if found.fits.any():
-        return found.plan(int(np.argmin(np.where(found.fits, found.strain, np.inf))))
+    if able.any():
+        return found.plan(int(np.argmin(np.where(able, found.strain, np.inf))))
     return found.plan(len(found.layouts) - 1)
 
 
@@ -169,7 +171,7 @@ def replica_plans(
 ) -> list[ReplicaPlan]:
     """One plan per layout, fewest accelerators first."""
     found = _layouts_tried(workload, accelerator, architecture, k, layout=layout, most=most)
-    return [found.plan(i) for i in range(len(found.layouts))]
+    return [found.plan(int(i)) for i in np.flatnonzero(found.worth)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,11 @@ class _LayoutsTried:
     @property
     def fits(self) -> np.ndarray:
         return self.serving.fits & (self.serving.capacity >= self.concurrency)
+
+    @property
+    def worth(self) -> np.ndarray:
+        """Which layouts are worth having at all."""
+        return within_a_server(self.layouts, self.fits)
 
     def plan(self, i: int) -> ReplicaPlan:
         return ReplicaPlan(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from core.errors import InputError, require_at_least, require_between
 from core.messages import Message, msg, plural
@@ -257,6 +260,19 @@ def default_layouts(architecture: Architecture) -> tuple[InferenceLayout, ...]:
     return tuple(
         sorted(out, key=lambda layout: (layout.accelerators, layout.attention_data_parallel == 1))
     )
+
+
+def within_a_server(
+    layouts: Sequence[InferenceLayout], fits: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which layouts are worth having: stages over several servers only where no single server holds the model.
+
+    More replicas do the same work, and none of them waits for a network. Shape (layouts,)
+    """
+    spread = np.array([layout.accelerators > LARGEST_TENSOR_PARALLEL for layout in layouts])
+    if not (fits & ~spread).any():
+        return np.ones(len(layouts), dtype=bool)
+    return ~spread
 
 
 def _indivisible(field: str, value: int, what: str, whole: int) -> InputError:

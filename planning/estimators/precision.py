@@ -152,7 +152,8 @@ def sparse_rate_warnings(accelerator: Accelerator, weights_dtype: str) -> list[M
     """The trap of data sheets that print the rate with structured sparsity: both rates, and which one is used."""
     if accelerator.sparsity_factor <= 1.0:
         return []
-    dtype, rate = compute_rate(accelerator, weights_dtype)
+    dtype, used = compute_rate(accelerator, weights_dtype)
+    rate = used / accelerator.measured_share  # a data sheet knows nothing of what was measured here
     return [
         msg(
             "Data sheets may print %(sparse)s TFLOPS for %(dtype)s with structured sparsity; "

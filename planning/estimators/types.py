@@ -58,6 +58,14 @@ class Accelerator:
     year: int | None = None
     sparsity_factor: float = 1.0  # marketing rate ÷ dense rate
     memory_kind: str = "hbm"  # a key of VISIBLE_SHARE
+    measured_share: float = (
+        1.0  # calibration: by how much the rates above are multiplied from the published ones
+    )
+
+    @property
+    def published_flops(self) -> Mapping[str, float]:
+        """Dense FLOP/s by dtype as data sheets print them, without what calibration multiplied them by."""
+        return {name: rate / self.measured_share for name, rate in self.peak_flops.items()}
 
     @property
     def visible_bytes(self) -> float:

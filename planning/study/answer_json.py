@@ -98,7 +98,7 @@ def _accelerator(accelerator: Accelerator) -> dict[str, Any]:
         "hbm_bytes": accelerator.hbm_bytes,
         "visible_bytes": accelerator.visible_bytes,
         "hbm_bandwidth": accelerator.hbm_bandwidth,
-        "peak_flops": dict(accelerator.peak_flops),
+        "peak_flops": dict(accelerator.published_flops),
         "tdp": accelerator.tdp,
     }
 

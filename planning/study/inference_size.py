@@ -34,6 +34,7 @@ from planning.study.workloads import Kind
 
 HOUR = 3_600.0
 LOWER = ("fp8", "int4")  # precisions tried beside the one asked for
+UNFIT = 4  # times the accelerators of the work itself: above it a card is not for the latency asked
 OUT_OF_MEMORY = "out_of_memory"
 MOSTLY_IDLE = 0.1  # of the load that a fleet bears, below which a smaller one is spoken of
 # What is counted: input tokens are not in a rate.
@@ -103,7 +104,8 @@ def _service(request: StudyRequest, known: KnownModel, accelerator: Accelerator)
     )
     replicas = int(found.layout["replicas"])
     answers = fleet.answers if replicas == fleet.replicas else fleet.answers_with(replicas)
-    notes = (*missed, *fleet.messages[1:])  # the first repeats the number
+    # the first repeats the number
+    notes = (*missed, *_latency_cost(workload, accelerator, known, fleet), *fleet.messages[1:])
     if count is not None and count != fleet.accelerators:
         notes = (told_count_message(count, fleet.accelerators), *missed)
         if answers.planned.load >= 1.0:
@@ -120,6 +122,32 @@ def _service(request: StudyRequest, known: KnownModel, accelerator: Accelerator)
             *found.warnings,
         ),
         trace=(*found.trace, *fleet.trace, *operating_trace(answers)),
+    )
+
+
+def _latency_cost(
+    workload: InferenceWorkload, accelerator: Accelerator, known: KnownModel, fleet: FleetPlan
+) -> tuple[Message, ...]:
+    """That a card is not for a latency that only many times the cards of the work itself can hold."""
+    unbound = replace(workload, ttft_slo=None, tpot_slo=None, latency_slo=None)
+    if unbound == workload or fleet.accelerators < UNFIT:
+        return ()
+    try:
+        free = plan_fleet(unbound, accelerator, known.architecture)
+    except InfeasibleError:
+        return ()
+    if fleet.accelerators < UNFIT * free.accelerators:
+        return ()
+    return (
+        msg(
+            "Not for this latency: to hold it %(name)s answers %(few)s requests at once per replica and takes "
+            "%(many)s accelerators, where the work itself takes %(free)s. The first token comes after %(ms)s ms.",
+            name=accelerator.name,
+            few=round(fleet.concurrency),
+            many=fleet.accelerators,
+            free=free.accelerators,
+            ms=round(1e3 * fleet.ttft),
+        ),
     )
 
 

@@ -233,10 +233,19 @@ def choose(world: World) -> Choice:
     loss = world.ways.accuracy_loss[c.way]
     best = undominated(c.cost[good], c.seconds[good], loss[good])
     frontier = _thinned(good[best], c)
-    fixed = list(dict.fromkeys([cheapest, fastest, *map(int, frontier)]))
+    sure = order[sure_to_hold(world)[order]]
+    surest = [] if not sure.size else [_first_backed(sure, backings, int(sure[0]))]
+    fixed = list(dict.fromkeys([cheapest, fastest, *surest, *map(int, frontier)]))
     ranked = np.array(_told_apart(world, fixed, _ranked(world, order)), dtype=np.int64)
     ranked = ranked[np.lexsort((c.seconds[ranked], c.cost[ranked]))]
     return Choice(verdicts, ranked, frontier, cheapest, fastest, backings)
+
+
+def sure_to_hold(world: World) -> Mask:
+    """Whether the time or latency asked for is held at the P90 of the estimate too. Shape (n,)"""
+    c, ways = world.candidates, world.ways
+    found: Mask = c.seconds * ways.time_high[c.way] <= ways.limit[c.way]
+    return found
 
 
 def _first_backed(order: Ints, backings: Backings, otherwise: int) -> int:

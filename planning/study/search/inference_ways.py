@@ -32,7 +32,11 @@ from planning.estimators.inference_memory import (
     reserve_bytes,
     weight_bytes,
 )
-from planning.estimators.inference_workload import InferenceLayout, default_layouts
+from planning.estimators.inference_workload import (
+    InferenceLayout,
+    default_layouts,
+    within_a_server,
+)
 from planning.estimators.precision import WEIGHT_FORMATS, compute_rate, default_kv_dtype
 from planning.estimators.queueing import Queue
 from planning.estimators.types import Accelerator, Architecture
@@ -45,6 +49,7 @@ CHUNK = 16_384
 HEADROOM = 0.2  # over the forecast peak
 USUAL_DAYS = 365  # a service whose duration was not told
 MONTH_DAYS = 365 / 12
+SURE = 1.005  # beyond the P90, so that no rounding misses it
 RESUME_HOURS = 10 / 3600  # of an offline run: it notes which items are done
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 SCALES = (1, 2, 4)  # replicas of an offline run, as multiples of the fewest
@@ -89,10 +94,48 @@ def inference_ways(
         found.evaluated += _relax(request, base, k, free.fits & (strain > 1.0), concurrency, strain)
         free = _serve(_with(base, concurrency), k)
     rows = _rows(request, architecture, accelerators, combos, base, free, concurrency, strain, k)
+    if request.kind == Kind.ONLINE_INFERENCE and "concurrency" not in request.options:
+        rows += _sure_rows(
+            request, architecture, accelerators, combos, base, free, concurrency, strain, k, found
+        )
     _refuse(request, accelerators, combos, base, free, strain, k, found)
     found.ways = columns(rows)
     found.notes += service_notes(request)
     return found
+
+
+def _sure_rows(
+    request: StudyRequest,
+    architecture: Architecture,
+    accelerators: Sequence[Accelerator],
+    combos: Sequence[tuple[int, str, InferenceLayout]],
+    base: Candidates,
+    free: Serving,
+    concurrency: Floats,
+    strain: Floats,
+    k: Constants,
+    found: Found,
+) -> list[Mapping[str, object]]:
+    """The same at fewer requests in flight, so that the latency is held at the P90 of the estimate too."""
+    known: dict[tuple[int, str], float] = {}
+    for index, dtype, _layout in combos:
+        if (index, dtype) not in known:
+            low, _high = _residuals(request, architecture, accelerators[index], dtype, k)
+            known[index, dtype] = SURE / low
+    margins = np.array([known[index, dtype] for index, dtype, _layout in combos])
+    missing = free.fits & (strain <= 1.0) & (strain * margins > 1.0)
+    if not missing.any():
+        return []
+    at, held = concurrency.copy(), strain.copy()
+    found.evaluated += _relax(request, base, k, missing, at, held, margins)
+    rows = np.flatnonzero(missing & (held * margins <= 1.0))
+    if not rows.size:
+        return []
+    part = base.take(rows)
+    return _rows(
+        request, architecture, accelerators, [combos[i] for i in rows], _with(part, at[rows]),
+        _serve(_with(part, at[rows]), k), at[rows], held[rows], k, margins=margins[rows],
+    )  # fmt: skip
 
 
 def precisions(request: StudyRequest) -> list[str]:
@@ -239,9 +282,10 @@ def _relax(
     strained: np.ndarray[tuple[int], np.dtype[np.bool_]],
     concurrency: Floats,
     strain: Floats,
+    margins: Floats | None = None,
 ) -> int:
-    """Lower the concurrency of what is too slow to the highest level that is in time, in place. Returns how many
-    candidates were tried."""
+    """Lower the concurrency of what is too slow to the highest level that is in time (by `margins`, where given), in
+    place. Returns how many candidates were tried."""
     rows = np.flatnonzero(strained)
     if not rows.size:
         return 0
@@ -250,7 +294,7 @@ def _relax(
         levels = np.floor(np.geomspace(np.ones(part.size), concurrency[part], LEVELS, axis=1))
         wide = _with(base.take(np.repeat(part, LEVELS)), levels.ravel())
         ratio = _strain(request, serve(wide, k)).reshape(levels.shape)
-        good = ratio <= 1.0
+        good = ratio * (1.0 if margins is None else margins[part, None]) <= 1.0
         best = np.where(good, levels, 0.0).argmax(axis=1)
         best = np.where(good.any(axis=1), best, 0)
         at = np.arange(part.size)
@@ -268,7 +312,9 @@ def _rows(
     concurrency: Floats,
     strain: Floats,
     k: Constants,
+    margins: Floats | None = None,
 ) -> list[Mapping[str, object]]:
+    """Rows of the table of ways; with `margins` those only that hold the latency by as much."""
     per_replica = s.throughput / base.output_tokens  # requests a second
     each = base.accelerators
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -282,17 +328,20 @@ def _rows(
     memory = _memory(base, s)
     rows: list[Mapping[str, object]] = []
     online = request.kind == Kind.ONLINE_INFERENCE
-    for (index, dtype), members in groups.items():
+    for (index, dtype), tried in groups.items():
+        kept = within_a_server([combos[i][2] for i in tried], np.ones(len(tried), dtype=bool))
+        members = [i for i, one in zip(tried, kept, strict=True) if one]
         good = [i for i in members if strain[i] <= 1.0] or [min(members, key=lambda i: strain[i])]
         fewest = min(good, key=lambda i: (cards[i], latency[i]))
         quickest = min(good, key=lambda i: (latency[i], cards[i]))
         spread = _residuals(request, architecture, accelerators[index], dtype, k)
-        for i in dict.fromkeys((fewest, quickest) if online else (fewest,)):
+        for i in dict.fromkeys((fewest, quickest) if online and margins is None else (fewest,)):
             count, answer = int(replicas[i]), float(latency[i])
             if online and strain[i] <= 1.0:
                 count, answer = _with_queue(
-                    request, count, int(concurrency[i]), float(per_replica[i]), answer
-                )
+                    request, count, int(concurrency[i]), float(per_replica[i]), answer,
+                    margin=1.0 if margins is None else float(margins[i]),
+                )  # fmt: skip
             for scale in (1,) if online or request.count else SCALES:
                 rows.append(
                     _row(
@@ -306,7 +355,13 @@ def _rows(
 
 
 def _with_queue(
-    request: StudyRequest, replicas: int, concurrency: int, per_replica: float, latency: float
+    request: StudyRequest,
+    replicas: int,
+    concurrency: int,
+    per_replica: float,
+    latency: float,
+    *,
+    margin: float = 1.0,
 ) -> tuple[int, float]:
     """Replicas whose queue leaves the latency target at its percentile, and the latency with the wait. [1], [s]"""
     slots, rate = max(concurrency, 1), peak_rate(request)
@@ -315,7 +370,7 @@ def _with_queue(
     target = request.constraints.latency_seconds
     if target is not None:
         by_wait = replicas_for_wait(
-            slots, service, rate, budget=target - latency, percentile=percentile
+            slots, service, rate, budget=target / margin - latency, percentile=percentile
         )
         replicas = max(replicas, by_wait)
     wait = Queue(replicas * slots, service, rate).wait(percentile)

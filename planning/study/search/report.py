@@ -33,7 +33,7 @@ from planning.study.search.backing import (
     told_use,
     work_hours,
 )
-from planning.study.search.choice import Choice, World, timing
+from planning.study.search.choice import Choice, World, sure_to_hold, timing
 from planning.study.search.costs import YEARS, case_of
 from planning.study.search.inference_ways import peak_rate
 from planning.study.search.plans import bill, key_of
@@ -156,7 +156,6 @@ def recommended(
         choice.fastest,
         safest_row(world, choice, spread, pool),
     )
-    safest = int(pool[row])
     more = float(c.cost[fastest] / c.cost[cheapest]) - 1.0 if c.cost[cheapest] else 0.0
     gain = 1.0 - float(c.seconds[fastest] / c.seconds[cheapest])
     nothing_faster = (
@@ -185,24 +184,70 @@ def recommended(
                 more=round(100 * more),
             ),
         ),
-        (
-            "safest",
-            safest,
-            msg(
-                "In nine of ten scenarios it costs at most %(regret)s more than the best plan would have",
-                regret=money(float(spread.p90[row]), world.currency).about(),
-            ),
-        ),
     ]
+    if row is not None:
+        why.append(
+            (
+                "safest",
+                int(pool[row]),
+                msg(
+                    "In nine of ten scenarios it costs at most %(regret)s more than the best plan would have",
+                    regret=money(float(spread.p90[row]), world.currency).about(),
+                ),
+            )
+        )
     return [{"role": role, "key": keys[i], "why": text.to_json()} for role, i, text in why]
 
 
-def safest_row(world: World, choice: Choice, spread: Regrets, pool: Ints) -> int:
-    """Of the plans that may be headlined the one whose regret is smallest in nine scenarios of ten; one that may miss
-    what is asked for comes after all that hold it."""
+def safest_row(world: World, choice: Choice, spread: Regrets, pool: Ints) -> int | None:
+    """Of the plans that may be headlined and hold what is asked for at the P90 the one whose regret is smallest in
+    nine scenarios of ten; None where none does."""
     backed = np.array([choice.backings.headlined(int(i)) for i in pool])
-    missed = np.array([may_miss(world, int(i), spread, row) for row, i in enumerate(pool)])
-    return int(np.lexsort((spread.mean, spread.p90, missed, ~backed))[0])
+    held = np.array([not may_miss(world, int(i), spread, row) for row, i in enumerate(pool)])
+    eligible = np.flatnonzero(held & backed if backed.any() else held)
+    if not eligible.size:
+        return None
+    order = np.lexsort((spread.mean[eligible], spread.p90[eligible]))
+    return int(eligible[order[0]])
+
+
+def none_safe(world: World, choice: Choice, spread: Regrets | None, pool: Ints) -> list[Message]:
+    """Where nothing is safe: that, and what comes nearest."""
+    if (
+        spread is None
+        or not choice.ranked.size
+        or safest_row(world, choice, spread, pool) is not None
+    ):
+        return []
+    limits = world.ways.limit[world.candidates.way[pool]]
+    held = np.array([not may_miss(world, int(i), spread, row) for row, i in enumerate(pool)])
+    over = spread.seconds[:, 2] / limits
+    row = (
+        int(np.argmin(spread.cost[:, 1] + np.where(held, 0.0, np.inf)))
+        if held.any()
+        else int(np.argmin(over))
+    )
+    i = int(pool[row])
+    values: dict[str, Any] = {
+        "cards": int(world.ways.cards[world.candidates.way[i]]),
+        "name": world.accelerator(i).name,
+        "share": round(100 * float(over[row])),
+    }
+    if held.any():
+        return [
+            msg(
+                "No plan is the safest: none that may be recommended holds what is asked for at the P90. %(cards)s × "
+                "%(name)s would hold it (%(share)s %% of the limit), with the doubts told there",
+                **values,
+            )
+        ]
+    return [
+        msg(
+            "No plan is the safest: none holds what is asked for at the P90. %(cards)s × %(name)s comes nearest, at "
+            "%(share)s %% of the limit",
+            **values,
+        )
+    ]
 
 
 def doubts(world: World, choice: Choice, spread: Regrets, row: int, i: int) -> list[Message]:
@@ -252,6 +297,7 @@ def comparison(world: World, choice: Choice, constants: str) -> list[dict[str, A
             "currency": world.currency,
             "seconds": float(c.seconds[best]),
             "meets": bool(choice.verdicts.meets[best]),
+            "meets_p90": bool(choice.verdicts.meets[best] and sure_to_hold(world)[best]),
             "notes": [note.to_json() for note in paid.notes],
             "inputs": _inputs(world, best, constants),
         }

@@ -275,7 +275,7 @@ def _result(
         "risk": risk,
         "exclusions": [exclusion_json(one) for one in excluded],
         "unpriced": [{"subject": one.subject, "reason": one.reason.to_json()} for one in unpriced],
-        "notes": [note.to_json() for note in notes],
+        "notes": [note.to_json() for note in (*report.none_safe(world, choice, spread, pool), *notes)],
     }  # fmt: skip
 
 
@@ -294,8 +294,11 @@ def _roles(world: World, choice: Choice, spread: Regrets | None, pool: Any) -> d
     roles: dict[int, list[str]] = {}
     if choice.cheapest is None or choice.fastest is None or spread is None:
         return roles
-    safest = int(pool[report.safest_row(world, choice, spread, pool)])
-    for role, i in (("cheapest", choice.cheapest), ("fastest", choice.fastest), ("safest", safest)):
+    named = [("cheapest", choice.cheapest), ("fastest", choice.fastest)]
+    row = report.safest_row(world, choice, spread, pool)
+    if row is not None:
+        named.append(("safest", int(pool[row])))
+    for role, i in named:
         roles.setdefault(i, []).append(role)
     return roles
 

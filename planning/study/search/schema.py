@@ -241,6 +241,7 @@ def _side() -> dict[str, Any]:
         "currency": _TEXT,
         "seconds": _NUMBER,
         "meets": {"type": "boolean"},
+        "meets_p90": {"type": "boolean"},
         "notes": _TEXTS,
         "inputs": _list(_object({"name": _TEXT, "version": _TEXT, "source": _TEXT})),
         "missing": _TEXT,

@@ -144,7 +144,12 @@ def _plain(value: Any) -> Any:
 
 
 def _accelerator_json(accelerator: Accelerator) -> dict[str, Any]:
-    return asdict(accelerator) | {"peak_flops": dict(accelerator.peak_flops)}
+    found = asdict(accelerator) | {"peak_flops": dict(accelerator.peak_flops)}
+    if (
+        accelerator.measured_share == 1.0
+    ):  # as published: the same content, and hash, as before it was told
+        del found["measured_share"]
+    return found
 
 
 def _offer_json(offer: Offer) -> list[Any]:

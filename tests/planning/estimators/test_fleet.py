@@ -246,3 +246,17 @@ def test_cards_that_do_nothing_are_refused():
     with pytest.raises(InputError) as raised:
         cards_for_calls(1e6, 0)
     assert raised.value.field == "per_card"
+
+
+def test_replicas_stay_within_a_server_where_one_holds_the_model():
+    """More replicas do the same work; stages over servers are for what no server holds."""
+    service = InferenceWorkload(
+        1500, 300, request_rate=2.3, peak_factor=3.0, ttft_slo=0.5, percentile=0.95
+    )
+    shape = resolve_architecture("Qwen2.5-32B")
+    for card in ("L40S", "H100"):
+        fleet = plan_fleet(service, resolve_accelerator(card), shape)
+        assert all(x.accelerators_per_replica <= 8 for x in (fleet, *fleet.others))
+    small = replace(H100, slug="small", hbm_bytes=12e9)
+    over = plan_fleet(replace(SERVICE, weights_dtype="fp16", ttft_slo=None), small, LLAMA_70B)
+    assert over.accelerators_per_replica > 8

@@ -154,3 +154,36 @@ def test_a_plan_that_may_miss_its_latency_says_so_and_is_not_the_safest():
     holding = [p for p in result["plans"] if not p["doubts"]]
     assert missing
     assert not holding or plan(result, "safest")["key"] not in missing
+
+
+CHAT = {**SERVE, "model": "llama-3.1-70b", "requests_per_day": "200k"}
+
+
+def test_safest_holds_what_is_asked_for_at_the_p90_and_badges_say_the_median():
+    result = markets.study(CHAT)
+    limit = result["limit_seconds"]
+    safest = plan(result, "safest")
+    assert safest["seconds"]["p90"] <= limit
+    assert not any("May miss" in text(one) for one in safest["doubts"])
+    sides = [row for row in result["comparison"] if row["key"]]
+    keyed = study_tables.by_key(result)
+    for row in sides:
+        told_plan = keyed.get(row["key"])
+        if told_plan is not None and told_plan["mode"] != "spot" and row["meets"]:
+            assert row["meets_p90"] == (told_plan["seconds"]["p90"] <= limit)
+    shown = [row for row in study_tables.comparison(result) if row.get("name")]
+    assert [one["median_only"] for one in shown] == [
+        row["meets"] and not row["meets_p90"] for row in sides
+    ]
+
+
+def test_where_nothing_holds_it_nothing_is_safest_and_the_nearest_is_named(monkeypatch):
+    monkeypatch.setattr("planning.study.search.inference_ways._sure_rows", lambda *args: [])
+    found = markets.study(CHAT, replace(PRICES, platforms=()))
+    limit = found["limit_seconds"]
+    assert found["plans"]
+    assert all(one["seconds"]["p90"] > limit for one in found["plans"])
+    assert [row["role"] for row in found["recommended"]] == ["cheapest", "fastest"]
+    assert not any("safest" in one["roles"] for one in found["plans"])
+    assert any("none holds what is asked for at the P90" in text(one) for one in found["notes"])
+    assert any("comes nearest" in text(one) for one in found["notes"])
