@@ -10,7 +10,7 @@ from django.utils.translation import gettext, pgettext
 
 from core.templatetags.ui import percent, quantity, significant
 from planning.estimate_text import figure, range_text, say
-from planning.estimators.types import Band, FleetAnswers, Latencies, Step
+from planning.estimators.types import Band, Estimate, FleetAnswers, Latencies, Step
 from planning.study.estimates import AcceleratorEstimate, Answer
 from planning.study.labels import (
     FITS,
@@ -22,6 +22,7 @@ from planning.study.labels import (
     in_words,
     label,
 )
+from planning.study.model import config_words
 
 PERCENTILE = "p"  # of the fleet, at which the latency target holds
 COMPARED = (
@@ -81,7 +82,7 @@ def _names(names: Sequence[str], percentile: str) -> list[str]:
 def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
     """One estimate in the language in force."""
     e = found.estimate
-    grades = [band.grade for band in e.figures.values()]
+    grades = {band.grade for name, band in e.figures.items() if name in _tiles(e, percentile)}
     return Shown(
         slug=found.accelerator.slug,
         name=found.accelerator.name,
@@ -93,11 +94,7 @@ def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
         parts=[(say(label(part.name)), part.value) for part in e.memory],
         part_notes=[f"{say(label(p.name))}: {say(p.note)}" for p in e.memory if p.note],
         capacity=e.capacity_bytes,
-        tiles=[
-            _tile(name, e.figures[name], e.figures)
-            for name in _names(TILES, percentile)
-            if _has_tile(name, e.figures)
-        ],
+        tiles=[_tile(name, e.figures[name], e.figures) for name in _tiles(e, percentile)],
         saturations=_saturations(found),
         facts=[(say(label(name)), str(value)) for name, value in e.layout.items()],
         remedies=[say(text) for text in e.remedies],
@@ -106,7 +103,9 @@ def shown(found: AcceleratorEstimate, percentile: str) -> Shown:
         trace=[_line(step) for step in e.trace],
         figures=[_row(name, band, e.figures) for name, band in e.figures.items()],
         constants=e.constants_version,
-        grade=say(GRADES[_weakest(grades)]),
+        grade=say(GRADES[next(iter(grades))])
+        if len(grades) == 1
+        else gettext("as said at each figure"),
         fleet=None if e.fleet is None else _fleet(e.fleet),
     )
 
@@ -141,9 +140,9 @@ def _by_percentile(at: Latencies, name: str) -> Mapping[str, float]:
     return {} if at.tpot is None else {p: at.tpot for p in at.end_to_end}
 
 
-def _weakest(grades: Sequence[str]) -> str:
-    order = ("extrapolated", "published", "measured")
-    return min((str(grade) for grade in grades), key=order.index, default=order[0])
+def _tiles(e: Estimate, percentile: str) -> list[str]:
+    """The figures that stand in tiles."""
+    return [name for name in _names(TILES, percentile) if _has_tile(name, e.figures)]
 
 
 def _has_tile(name: str, figures: Mapping[str, Band]) -> bool:
@@ -237,6 +236,9 @@ def answer_context(answer: Answer, *, show: str = "") -> dict[str, Any]:
         "one": shown(chosen, answer.request.constraints.latency_percentile),
         "refused": [(refused.accelerator, say(refused.reason)) for refused in answer.refused],
         "notes": [say(note) for note in answer.notes],
+        "understood": say(config_words(answer.request.workload["config"]))
+        if "config" in answer.request.workload
+        else "",
         "catalogue": say(ORIGINS[answer.catalogue]),
         "as_of": answer.catalogue_as_of,
         "trace_columns": [

@@ -11,16 +11,19 @@ from django.utils.translation import gettext as _
 
 from core import charts
 from core.charts import Chart
-from core.messages import msg
+from core.messages import msg, plural
 from core.organisation import organisation
 from core.pdf import Attachment, render_pdf
 from core.templatetags.ui import percent
+from core.templatetags.ui import said as say
 from planning import study_charts, study_tables, tables
+from planning.economics import defaults
 from planning.models.studies import StudyBrief
 from planning.plan_rows import brief_rows, chosen_row
 from planning.study.search.say import said
 
-LISTED = 5  # of software advice and of assumptions each: the rest is in the study attached
+TURNS = 5  # of what would change the answer
+LISTED = 3  # of software advice and of assumptions each: the rest is in the study attached
 
 
 def render_brief(brief: StudyBrief) -> bytes:
@@ -40,11 +43,11 @@ def render_brief(brief: StudyBrief) -> bytes:
             "time_label": study_tables.time_label(result),
             "chart": study_charts.frontier_chart(result),
             "course": cost_course(result),
-            "risk": study_tables.risk(result),
+            "risk": risk_in_short(result),
             "sides": study_tables.comparison(result),
             "software": study_tables.texts(result["software_first"])[:LISTED],
             "notes": study_tables.texts(result["notes"])[:LISTED],
-            "turns": turning_points(result),
+            "turns": turning_points(result)[:TURNS],
             "versions": study_tables.versions(result),
             "hash": study.result_hash,
         }
@@ -61,6 +64,15 @@ def render_brief(brief: StudyBrief) -> bytes:
                 )
             ],
         )
+
+
+def risk_in_short(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Owning against renting; nothing for a need so short that owning is no question of it."""
+    found = study_tables.risk(result)
+    if found is None:
+        return None
+    own = result["risk"].get("own_utilisation", 1.0)  # studies of before do not tell
+    return found if own >= defaults.value("advice.own_min_need") else None
 
 
 def brief_name(brief: StudyBrief) -> str:
@@ -132,11 +144,18 @@ def turning_points(result: Mapping[str, Any]) -> list[str]:
     for code in ("time", "lead_time", "budget", "residence", "region", "export", "accuracy"):
         if counts.get(code):
             found.append(
-                said(
-                    msg(
-                        "%(n)s options are out for this reason: %(reason)s.",
-                        n=counts[code],
-                        reason=str(study_tables.CODES[code]),
+                say(
+                    plural(
+                        counts[code],
+                        msg(
+                            "One option is out for this reason: %(reason)s.",
+                            reason=str(study_tables.CODES[code]),
+                        ),
+                        msg(
+                            "%(n)s options are out for this reason: %(reason)s.",
+                            n=counts[code],
+                            reason=str(study_tables.CODES[code]),
+                        ),
                     )
                 )
             )

@@ -238,6 +238,13 @@ def doubts(plan: Mapping[str, Any]) -> list[str]:
     return [said(text) for text in plan.get("doubts", ())]
 
 
+def misses(plan: Mapping[str, Any]) -> list[str]:
+    """That a plan may miss what is asked for, for whoever signs; nothing where it holds it."""
+    return [
+        said(text) for text in plan.get("doubts", ()) if text["template"].startswith("May miss")
+    ]
+
+
 def time_label(result: Mapping[str, Any]) -> str:
     """What the second axis is."""
     return _("Latency") if result["axis"] == "latency" else _("Time")
@@ -439,7 +446,7 @@ def _rental(found: Mapping[str, Any]) -> list[str]:
     if one is None:
         return []
     name = f"{one['cards']} × {one['accelerator']} · {mode_label(one['mode'])}"
-    return [_("for the same work on the cheapest rental that does it: %(name)s") % {"name": name}]
+    return [_("as the cheapest rental: %(name)s") % {"name": name}]
 
 
 def _middle(found: Mapping[str, Any]) -> float:

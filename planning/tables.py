@@ -11,6 +11,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext, ngettext
 
 from catalog.reference import accelerator_label, model_label
+from core.errors import InputError
 from core.messages import msg
 from core.money import Money, trimmed
 from core.templatetags.ui import money, percent, quantity, said, significant, span
@@ -18,11 +19,13 @@ from core.units import unit_words
 from planning import workloads
 from planning.models import Budget, CapacityRequest, PlanChoice, RequestRevision, Site
 from planning.models.plans import PaymentChoice
-from planning.models.requests import LatencyClass, Residence
+from planning.models.requests import LatencyClass
+from planning.places import residence_label
 from planning.selectors.approvals import Difference
 from planning.selectors.budgets import Balance
 from planning.study import profiles
 from planning.study.load_series import hours_of, is_week, peak_over_mean, requests_per_day
+from planning.study.model import config_words
 from planning.study_tables import tax_rate
 
 _DECLARED: dict[
@@ -61,7 +64,7 @@ def value(name: str, shown: Any) -> str:
     if name == "accuracy_loss_limit":
         return percent(shown, 2)
     if name == "data_residence":
-        return str(Residence(shown).label)
+        return residence_label(shown)
     if name == "latency_class":
         return str(LatencyClass(shown).label)
     if name == "plan.accelerator_slug":
@@ -77,6 +80,14 @@ def value(name: str, shown: Any) -> str:
     return str(shown)
 
 
+def config_line(config: Any) -> str:
+    """What was understood of a pasted config.json; of one that cannot be read only that it was pasted."""
+    try:
+        return said(config_words(config))
+    except InputError:
+        return gettext("As pasted")
+
+
 def _workload_value(field: workloads.Field, shown: Any) -> str:
     if field.name == "model":
         return model_label(str(shown))
@@ -89,7 +100,7 @@ def _workload_value(field: workloads.Field, shown: Any) -> str:
     if field.type == "share":
         return percent(shown, 1)
     if field.type == "config":
-        return gettext("As pasted")
+        return config_line(shown)
     if field.type == "series" and is_week(shown):
         day, hour = profiles.busiest(shown["values"])
         return gettext("busiest %(day)s %(hour)s:00, %(times)s times the mean") % {

@@ -12,6 +12,7 @@ from planning.estimators.precision import KV_DTYPES, usual_dtype
 
 _BY_BITS = ("awq", "gptq", "gptqmodel", "auto-round", "autoround", "hqq")
 _EIGHT_BITS = ("eetq",)  # know no other width
+_STORED = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
 _INTEGERS = {4: "int4", 8: "int8"}
 _FLOATS = {4: "fp4", 8: "fp8"}
 
@@ -44,6 +45,19 @@ def stated_weights(config: Config) -> str | None:
     if ours is None:
         raise _unknown("quantization_config.quant_method", written)
     return ours
+
+
+def stated_weights_or_stored(config: Config) -> str | None:
+    """:func:`stated_weights`, else the 16-bit type in which unquantised weights are stored (``torch_dtype``)."""
+    quantised = stated_weights(config)
+    if quantised is not None:
+        return quantised
+    for part in (config, *(config.get(key) for key in NESTED)):
+        if isinstance(part, Mapping):
+            stored = str(part.get("torch_dtype") or part.get("dtype") or "").removeprefix("torch.")
+            if stored in _STORED:
+                return _STORED[stored]
+    return None
 
 
 def stated_cache(config: Config) -> str | None:

@@ -407,7 +407,7 @@ def _search(
             tensor=loser.layout.tensor,
             pipeline=loser.layout.pipeline,
             data=loser.layout.data,
-            reason=str(loser.reason),
+            reason=loser.reason or "",
         )
         for loser in found.losers[:3]
     )

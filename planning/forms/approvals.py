@@ -12,7 +12,7 @@ from core.models import CURRENCY_CHOICES, Team, User
 from core.money import Money
 from planning.models.approvals import ApprovalPolicy, Authority, Decision, Preset
 from planning.models.plans import SpendKind
-from planning.models.requests import Residence
+from planning.places import residence_choices
 from planning.services.policy_edit import OPTIONS, RULE_FIELDS
 
 
@@ -93,7 +93,9 @@ class RuleForm(forms.Form):
         Team.objects.all(), label=_("Team"), required=False, empty_label=_("Any")
     )
     residence = forms.ChoiceField(
-        label=_("Data residence"), required=False, choices=[("", _("Any")), *Residence.choices]
+        label=_("Data residence"),
+        required=False,
+        choices=lambda: [("", _("Any")), *residence_choices()],
     )
     over_budget_only = forms.BooleanField(label=_("Only over budget"), required=False)
     low_use_only = forms.BooleanField(

@@ -24,6 +24,7 @@ from core.organisation import today
 from core.units import unit_words
 from planning import policies, workloads
 from planning.models.requests import LatencyClass, RequestRevision, Residence
+from planning.places import residence_choices
 from planning.reference import resolve_model
 from planning.services.request_content import check_terms
 from planning.study import profiles
@@ -103,7 +104,7 @@ class RequestForm(forms.Form):
     start = forms.DateField(label=_("Start at the earliest"), required=False, widget=DateInput())
     duration_days = forms.IntegerField(label=_("Duration"), required=False, min_value=1)
     data_residence = forms.ChoiceField(
-        label=_("Where the data may be"), choices=Residence.choices, required=False
+        label=_("Where the data may be"), choices=residence_choices, required=False
     )
     region = forms.CharField(
         label=_("Region"), required=False, max_length=60, help_text=_("Empty: any.")

@@ -43,6 +43,12 @@ def _slider(
     )  # type: ignore[call-arg]
 
 
+def _use(study: Study) -> float:
+    """Of bought cards by others, as the study took it: what was measured, else the usual one. Share"""
+    measured = study.inputs.get("owned_utilisation")
+    return round(defaults.value("utilisation.owned") if measured is None else measured, 2)
+
+
 class WhatIfForm(forms.Form):
     """Factors and absolute values, begun where the study stands."""
 
@@ -50,7 +56,7 @@ class WhatIfForm(forms.Form):
     duration_days = _slider(_("Duration (days)"), 1, 1095, 1, whole=True)
     growth_per_month = _slider(_("Growth per month"), -0.1, 0.3, 0.01)
     price = _slider(_("Rents, times"), 0.3, 2, 0.05)
-    utilisation = _slider(_("Use of bought cards by others"), 0.05, 1, 0.05)
+    utilisation = _slider(_("Use of bought cards by others"), 0.01, 1, 0.01)
 
     def __init__(self, data: Any, *, study: Study) -> None:
         super().__init__(data)
@@ -67,7 +73,7 @@ class WhatIfForm(forms.Form):
         start = {
             "amount": 1.0,
             "price": 1.0,
-            "utilisation": defaults.value("utilisation.owned"),
+            "utilisation": _use(study),
             "duration_days": request.get("duration_days") or 365,
             "growth_per_month": request.get("growth_per_month", 0.0),
         }

@@ -10,10 +10,15 @@ from difflib import get_close_matches
 from typing import Any
 
 from core.errors import InputError, out_of_range
-from core.messages import msg, shown
+from core.messages import Message, msg, shown
 from core.strict_json import JSONProblem, check_json
-from planning.estimators.architecture import architecture_from_count, validate
-from planning.estimators.config_precision import stated_weights
+from planning.estimators.architecture import (
+    architecture_from_count,
+    total_parameters,
+    validate,
+)
+from planning.estimators.config_fields import NESTED
+from planning.estimators.config_precision import stated_weights_or_stored
 from planning.estimators.huggingface import architecture_from_config
 from planning.estimators.types import Architecture
 
@@ -71,11 +76,44 @@ def model_of(
     return Model(name=workload["model"])
 
 
+def config_words(config: Mapping[str, Any]) -> Message:
+    """What was understood of a pasted config: size, depth, type, heads, context, data type. Raises InputError."""
+    shape = architecture_from_config(config)
+    inner: Mapping[str, Any] = next(
+        (config[key] for key in NESTED if isinstance(config.get(key), Mapping)), config
+    )
+    stored = stated_weights_or_stored(config)
+    count = total_parameters(shape)
+    parts: dict[str, Any] = {
+        "size": round(count / 1e9, 1) if count >= 1e9 else round(count / 1e9, 3),
+        "layers": shape.layers,
+        "type": str(inner.get("model_type") or config.get("model_type") or shape.name)[:40],
+        "heads": _heads(shape),
+        "dtype": "–" if stored is None else stored.upper(),
+    }
+    if shape.max_context is None:
+        return msg("%(size)s B, %(layers)s layers, %(type)s, %(heads)s, %(dtype)s", **parts)
+    return msg(
+        "%(size)s B, %(layers)s layers, %(type)s, %(heads)s, context %(context)s, %(dtype)s",
+        **parts,
+        context=shape.max_context,
+    )
+
+
+def _heads(shape: Architecture) -> Message:
+    """How many heads of keys and values the attention keeps."""
+    if shape.mla is not None:
+        return msg("MLA")
+    if shape.kv_heads == shape.heads:
+        return msg("MHA %(heads)s", heads=shape.heads)
+    return msg("GQA %(kv)s", kv=shape.kv_heads)
+
+
 def _with_weights(shape: Architecture, workload: Mapping[str, Any]) -> Architecture:
     """The shape, with a word on the precision where the config states one for its weights."""
     told = workload.get("weight_precision")
     try:
-        stated = stated_weights(workload["config"])
+        stated = stated_weights_or_stored(workload["config"])
     except InputError:  # told otherwise, else it would have been refused before
         stated = None
     if told is None or stated is None:

@@ -13,6 +13,7 @@ from planning.study.workloads import (
     ASKS_INTERRUPTIBLE,
     ASKS_LATENCY,
     FIELDS,
+    FRAMEWORK,
     OPTIMIZER,
     RECOMPUTATION,
     SAMPLE_INFERENCE,
@@ -26,17 +27,6 @@ SHARDING = (
     ("zero1", msg("ZeRO-1")),
     ("zero2", msg("ZeRO-2")),
     ("zero3", msg("ZeRO-3, FSDP")),
-)
-FRAMEWORKS = (
-    ("megatron", msg("Megatron-LM, NeMo")),
-    ("torchtitan", msg("torchtitan")),
-    ("deepspeed", msg("DeepSpeed")),
-    ("huggingface", msg("Hugging Face Trainer, TRL, PEFT")),
-    ("torchtune", msg("torchtune")),
-    ("llm-foundry", msg("MosaicML LLM Foundry")),
-    ("litgpt", msg("LitGPT")),
-    ("nanogpt", msg("nanoGPT, llm.c")),
-    ("fms", msg("IBM FMS FSDP")),
 )
 OFFLOAD = (
     ("none", msg("None")),
@@ -134,7 +124,6 @@ COMMODITY = Field(
     help=msg("Small clusters over PCIe and Ethernet: 1, 2, 4, 8, 16 accelerators reach 100, 90, 80, 70, 53 %."),
 )  # fmt: skip
 RECIPE = (
-    Field("framework", msg("Framework"), "choice", choices=FRAMEWORKS),
     Field("micro_batch", msg("Micro batch"), "count", "sequences", minimum=1, maximum=65_536),
     Field("sharding", msg("Sharding"), "choice", choices=SHARDING),
     Field("offload", msg("Offload"), "choice", choices=OFFLOAD),
@@ -213,7 +202,10 @@ def option_fields(kind: str) -> tuple[Field, ...]:
     """What may be told of hardware, layout, recipe and serving for a workload of `kind`."""
     if kind in TRAINING:
         adapters = ADAPTERS if kind == Kind.LORA else ()
-        return (*HARDWARE, *TRAINING_LAYOUT, *RECIPE, *adapters)
+        framework = (
+            (FRAMEWORK,) if kind == Kind.SAMPLES else ()
+        )  # the others tell it with the workload
+        return (*HARDWARE, *TRAINING_LAYOUT, *framework, *RECIPE, *adapters)
     if kind in TOKEN_INFERENCE:
         return (*HARDWARE, *SERVING_LAYOUT, *SERVING)
     if kind in SAMPLE_INFERENCE:

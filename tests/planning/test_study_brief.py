@@ -5,15 +5,19 @@ from __future__ import annotations
 import html
 import io
 import json
+import re
 from decimal import Decimal
 
 import pypdf
 import pytest
+from django.template.loader import render_to_string
 
 from core.errors import InputError, InvalidTransition, NotPermitted
+from core.organisation import organisation
 from core.templatetags.ui import money
+from planning import study_brief
 from planning.models import Study, StudyBrief
-from planning.plan_rows import bases
+from planning.plan_rows import bases, brief_rows
 from planning.services import briefs, plans, studies
 from planning.states import StudyStatus
 from planning.study_brief import render_brief as draw
@@ -126,3 +130,59 @@ def test_the_decider_reads_the_plan_beside_the_others_before_deciding(w, ready, 
     page = client.get(ready.revision.request.get_absolute_url()).content.decode()
     assert basis["chosen"]["name"] in html.unescape(page)
     assert f"{ready.get_absolute_url()}#brief" in page
+
+
+# Five English words in a row: a sentence. Names of products, of places and of data have fewer.
+SENTENCE = re.compile(r"(?:\b[A-Za-z][a-z']+,? ){4,}[a-z]{2,}")
+
+
+@pytest.fixture
+def missing(ready):
+    """The study with a first plan that may miss what is asked for."""
+    plan = ready.result["plans"][0]
+    plan["doubts"] = [
+        {
+            "template": "May miss what is asked for: it is met in the middle of its band and not at the P90",
+            "params": {},
+        }
+    ]
+    return ready
+
+
+def test_no_english_sentence_is_in_a_chinese_brief(w, missing, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(
+        study_brief,
+        "render_pdf",
+        lambda template, context, language, **more: (
+            seen.update(html=render_to_string(template, context | {"letterhead": organisation()}))
+            or b"%PDF"
+        ),
+    )
+    brief = briefs.request_brief(study_id=missing.pk, language="zh-hans", by=w.requester)
+    study_brief.render_brief(StudyBrief(study=missing, language="zh-hans", plan_key=brief.plan_key))
+    text = " ".join(re.sub(r"<[^>]+>", " | ", html.unescape(seen["html"])).split())
+    text = text.replace(missing.revision.justification, "")  # as a person wrote it
+    assert "因此" in text
+    assert SENTENCE.findall(text) == []
+    assert "P90" in text
+
+
+def test_no_english_sentence_is_on_a_chinese_study_page(w, ready, client):
+    w.requester.language = "zh-hans"
+    w.requester.save()
+    client.force_login(w.requester)
+    page = client.get(ready.get_absolute_url(), headers={"accept-language": "zh-hans"})
+    body = re.sub(r"(?s)<(script|style|svg)\b.*?</\1>", " | ", page.content.decode())
+    # formulas of the trace are written in symbols and code words; data says where it is from as it was entered
+    body = re.sub(r'(?s)<td class="mono small".*?</td>', " | ", body)
+    text = " ".join(re.sub(r"<[^>]+>", " | ", html.unescape(body)).split())
+    assert "研究" in text
+    assert SENTENCE.findall(text) == []
+
+
+def test_the_brief_says_what_a_plan_may_miss_and_its_band(missing):
+    rows = brief_rows(missing.result)
+    first = next(row for row in rows if row["warnings"])
+    assert first["warnings"][0].startswith("May miss what is asked for")
+    assert all(" – " in row["time_spread"] for row in rows)

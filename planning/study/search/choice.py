@@ -216,7 +216,10 @@ def choose(world: World) -> Choice:
     if not good.size:
         nothing = np.empty(0, dtype=np.int64)
         return Choice(verdicts, nothing, nothing, None, None, backings)
-    order = good[np.lexsort((c.seconds[good], c.cost[good]))]
+    spared = world.ways.spared[
+        c.way[good]
+    ]  # at the same cost the way that uses its cards comes first
+    order = good[np.lexsort((c.seconds[good], spared, c.cost[good]))]
     cheapest = _first_backed(order, backings, int(order[0]))
     # what idle cards cost says nothing of what one would pay for speed
     paid = order[(c.stock[order] < 0) & (c.cost[order] >= c.cost[cheapest])]

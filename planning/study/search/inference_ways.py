@@ -132,10 +132,11 @@ def _sure_rows(
     if not rows.size:
         return []
     part = base.take(rows)
-    return _rows(
+    found_rows = _rows(
         request, architecture, accelerators, [combos[i] for i in rows], _with(part, at[rows]),
         _serve(_with(part, at[rows]), k), at[rows], held[rows], k, margins=margins[rows],
     )  # fmt: skip
+    return [{**row, "spared": True} for row in found_rows]
 
 
 def precisions(request: StudyRequest) -> list[str]:

@@ -53,6 +53,7 @@ class Ways:
     layout: tuple[Mapping[str, int | str], ...]
     within: Mask  # in time, or under the latency target
     limit: Floats  # what `seconds` is held against; inf: nothing [s]
+    spared: Mask  # another way with fewer requests in flight, so that the P90 holds the limit
 
     def __len__(self) -> int:
         return int(self.cards.size)
@@ -96,4 +97,5 @@ def columns(rows: Sequence[Mapping[str, Any]]) -> Ways:
         layout=tuple(row["layout"] for row in rows),
         within=np.array([row["within"] for row in rows], dtype=bool),
         limit=floats("limit"),
+        spared=np.array([row.get("spared", False) for row in rows], dtype=bool),
     )
