@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from django.db import connection
 from django.utils import translation
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 # No test holds a clock: a crowded machine finds no fault. Speed is measured by script/bench.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
 
+def file_of(nodeid: str) -> str:
+    """What one worker runs without a break: a file; the browser's files together, for most of their time is waiting."""
+    path = nodeid.partition("::")[0]
+    return "tests/e2e" if path.startswith("tests/e2e/") else path
+
+
+class LongestFirst(LoadFileScheduling):
+    """Files as they were collected: what waits beside what computes, and nothing long at the end, by itself."""
+
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        config.option.loadscopereorder = False  # by number of tests: the longest files have few
+        super().__init__(config, log)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return file_of(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LongestFirst | None:
+    return LongestFirst(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """The browser's files, then files with slow tests, then by number of tests; inside a file the order stays."""
+    number = Counter(file_of(item.nodeid) for item in items)
+    slow = Counter(file_of(item.nodeid) for item in items if item.get_closest_marker("slow"))
+    items.sort(
+        key=lambda item: (
+            file_of(item.nodeid) != "tests/e2e",
+            not slow[file_of(item.nodeid)],
+            -number[file_of(item.nodeid)],
+            file_of(item.nodeid),
+        )
+    )
+
+
+@pytest.hookimpl(trylast=True)  # after those that group by database or by parameter
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """`race` needs two real connections with row locks: PostgreSQL only."""
+    if hasattr(config, "workerinput"):
+        longest_first(items)
     if connection.vendor == "postgresql":
         return
     skip = pytest.mark.skip(reason="race tests need PostgreSQL (set DATABASE_URL)")
