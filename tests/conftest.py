@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from django.db import connection
+from django.db.backends.signals import connection_created
 from django.utils import translation
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
@@ -14,6 +15,16 @@ from xdist.scheduler import LoadFileScheduling
 # No test holds a clock: a crowded machine finds no fault. Speed is measured by script/bench.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+
+def _answer_before_the_disk(connection: object, **_: object) -> None:
+    """What a test commits need not outlive a power cut."""
+    if connection.vendor == "postgresql":  # type: ignore[attr-defined]
+        with connection.cursor() as cursor:  # type: ignore[attr-defined]
+            cursor.execute("SET synchronous_commit TO off")
+
+
+connection_created.connect(_answer_before_the_disk)
 
 
 def file_of(nodeid: str) -> str:
