@@ -71,3 +71,8 @@ def test_words_of_yes_and_no_are_parted_by_the_comma_that_the_filter_reads():
     for entry in polib.pofile(str(CATALOGUE)):
         if entry.msgid.startswith("Yes,No"):
             assert entry.msgstr.count(",") == entry.msgid.count(","), entry.msgid
+
+
+def test_english_has_plain_apostrophes():
+    """The font of the PDFs has Chinese in it, and draws the curly one as wide as a character."""
+    assert [entry.msgid for entry in polib.pofile(str(CATALOGUE)) if "’" in entry.msgid] == []
