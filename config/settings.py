@@ -112,6 +112,7 @@ MIDDLEWARE = [
     "django_structlog.middlewares.RequestMiddleware",
     "core.middleware.AuditContextMiddleware",
     "core.middleware.DomainErrorMiddleware",
+    "core.refused.RefusedMiddleware",
     "core.once.OnceMiddleware",
 ]
 

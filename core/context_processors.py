@@ -7,6 +7,7 @@ from django.http import HttpRequest
 
 from core.models import Notice
 from core.navigation import CENTRAL, navigation
+from core.refused import kept
 from core.roles import Role, has_role_anywhere
 
 THEME_COOKIE = "theme"
@@ -27,5 +28,6 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "navigation": lambda: navigation(user, request.path),
         "unread_notices": lambda: Notice.objects.filter(recipient=user, read_at=None).count(),
         "may_procure": lambda: has_role_anywhere(user, *CENTRAL),
+        "refused": kept(request),
         "may_administer": lambda: has_role_anywhere(user, Role.ADMINISTRATOR),
     }

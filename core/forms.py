@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 from django.forms.renderers import TemplatesSetting
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from core.errors import DomainError, InputError
@@ -29,13 +27,6 @@ def refuse(form: forms.BaseForm, error: DomainError) -> None:
     """Show a domain error in `form`: at its field when the form has one of that name, else above the fields."""
     field = error.field if isinstance(error, InputError) and error.field in form.fields else None
     form.add_error(field, ValidationError(said(error.message), code=error.code))
-
-
-def say_errors(request: HttpRequest, form: forms.BaseForm) -> None:
-    """Tell what a form refused as messages, each with its field's label: for forms that live on another page."""
-    for field, errors in form.errors.items():
-        label = str(form.fields[field].label or "") if field in form.fields else ""
-        messages.error(request, f"{label}: {' '.join(map(str, errors))}".removeprefix(": "))
 
 
 class StrictJSONField(forms.JSONField):

@@ -124,7 +124,11 @@ class DomainErrorMiddleware:
         template = (
             "core/error_fragment.html" if getattr(request, "htmx", False) else "core/error.html"
         )
-        return _later(render(request, template, context, status=exception.status), exception)
+        response = render(request, template, context, status=exception.status)
+        response.refusal = (
+            exception.code
+        )  # core/refused.py: what was typed stands on the page that it leads back to
+        return _later(response, exception)
 
 
 def _since(request: HttpRequest, error: StaleData) -> dict[str, Any]:

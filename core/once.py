@@ -108,7 +108,7 @@ class OnceMiddleware:
             response = work()
             # A choice kept in a cookie (language, colours) must be answered anew each time.
             done = response.status_code in (302, 303) and not response.cookies
-            if done and not _told_a_refusal(request):
+            if done and not told_a_refusal(request):
                 row.status = response.status_code
                 row.response = {"location": response["Location"]}
                 row.save(update_fields=["status", "response"])
@@ -117,7 +117,7 @@ class OnceMiddleware:
         return response
 
 
-def _told_a_refusal(request: HttpRequest) -> bool:
+def told_a_refusal(request: HttpRequest) -> bool:
     """Whether the view said an error, to be read on the page that it leads to."""
     # Reading the messages in the public way would use them up before the page shows them.
     queued = getattr(messages.get_messages(request), "_queued_messages", [])

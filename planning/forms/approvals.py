@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
 from core.forms import DateInput
 from core.models import CURRENCY_CHOICES, Team, User
 from core.money import Money
+from core.organisation import today
 from planning.models.approvals import ApprovalPolicy, Authority, Decision, Preset
 from planning.models.plans import SpendKind
 from planning.places import residence_choices
@@ -38,6 +40,20 @@ class DecisionForm(forms.Form):
         amount, currency = data.pop("cap_amount", None), data.pop("cap_currency", "")
         if amount is not None and not currency:
             self.add_error("cap_currency", _("Name the currency of the amount."))
+        elif amount is not None and amount <= 0:
+            self.add_error(
+                "cap_amount", _("%(value)s is not above 0") % {"value": f"{amount} {currency}"}
+            )
+        order_by, day = data.get("order_by"), today()
+        if order_by is not None and order_by < day:
+            self.add_error(
+                "order_by",
+                _("%(value)s is before today, %(limit)s")
+                % {"value": date_format(order_by), "limit": date_format(day)},
+            )
+        decision = data.get("decision")
+        if decision in (Decision.RETURN, Decision.REJECT) and not data.get("reason"):
+            self.add_error("reason", _("Give a reason"))
         data["cap"] = Money(amount, currency) if amount is not None and currency else None
         return data
 

@@ -341,12 +341,20 @@ def _checked_conditions(
     if cap is not None:
         if not cap.amount.is_finite() or cap.rounded().amount <= 0:
             raise InputError(
-                "cap", msg("The amount must be above 0"), value=cap.amount, limit="> 0"
+                "cap",
+                msg("%(value)s is not above 0", value=str(cap)),
+                value=cap.amount,
+                limit="> 0",
             )
         cap = cap.rounded()
         convert(cap, revision.plan.base_currency, revision.plan.rate_date)
     if order_by is not None and order_by < day:
-        raise InputError("order_by", msg("The day is past"), value=order_by, limit=day)
+        raise InputError(
+            "order_by",
+            msg("%(value)s is before today, %(limit)s", value=order_by.isoformat(), limit=day.isoformat()),
+            value=order_by,
+            limit=day,
+        )  # fmt: skip
     return cap, order_by
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from core import stale
 from core.errors import InputError, InvalidTransition, StaleData
-from core.forms import refuse, say_errors
+from core.forms import refuse
 from core.http import SignedInRequest
 from core.organisation import organisation, quarter_at, today
 from core.policies import can_agree_as_second, require
+from core.refused import say_errors
+from core.sign_in import page_of
 from core.whole import whole
 from planning import policies
 from planning.forms.approvals import (
@@ -95,11 +100,13 @@ def approval_decide(request: SignedInRequest, pk: int) -> HttpResponse:
                 request, found, StaleData(), seen=step.revision, typed=form.cleaned_data["reason"]
             )
         except InputError as error:
-            messages.error(request, error.message.render(_))
+            refuse(form, error)
         else:
             messages.success(request, _("Your decision was recorded."))
-    else:
-        say_errors(request, form)
+            return redirect("request-detail", pk=step.revision.request_id)
+    say_errors(request, form)
+    if urlsplit(page_of(request)).path == reverse("approval-list"):
+        return redirect("approval-list")  # where it was typed
     return redirect("request-detail", pk=step.revision.request_id)
 
 

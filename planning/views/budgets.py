@@ -15,11 +15,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import InputError
-from core.forms import refuse, say_errors
+from core.forms import refuse
 from core.http import SignedInRequest
 from core.models import Job
 from core.organisation import organisation, quarter_at
 from core.policies import require
+from core.refused import say_errors
 from planning import policies, tables
 from planning.filters import BudgetFilter
 from planning.forms.budgets import AllotForm, CloseForm, OpenBudgetForm, TransferForm

@@ -19,6 +19,7 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.imports import refused_first
 from core.policies import require
+from core.refused import say_refusal
 from core.whole import whole, wholes
 from planning.filters import RequestFilter
 from planning.forms.bulk import RequestImportForm, SaveFilterForm
@@ -136,7 +137,7 @@ def import_apply(request: SignedInRequest, pk: int) -> HttpResponse:
             seen=whole(seen),
         )
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return _preview(request, row, status=422)
     if row.status == RequestImport.Status.APPLIED:
         n = row.counts[imports.ADD]
@@ -170,7 +171,7 @@ def bulk_step(request: SignedInRequest) -> HttpResponse:
             path=request.path,
         )
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return redirect("request-list")
     return _outcomes(request, outcomes, "request-list")
 
@@ -188,7 +189,7 @@ def bulk_approve(request: SignedInRequest) -> HttpResponse:
             seen=seen, by=request.user, reason=request.POST.get("reason", ""), path=request.path
         )
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return redirect("approval-list")
     return _outcomes(request, outcomes, "approval-list")
 
@@ -213,7 +214,7 @@ def filter_save(request: SignedInRequest) -> HttpResponse:
     try:
         row = filters.save_filter(by=request.user, **form.cleaned_data)
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return redirect(address)
     messages.success(request, _("The filter was saved."))
     return redirect("filter-open", pk=row.pk)

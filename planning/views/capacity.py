@@ -15,9 +15,9 @@ from catalog.reference import accelerator_label
 from core.charts import lines
 from core.charts.drawing import Chart
 from core.errors import InputError
-from core.forms import say_errors
 from core.http import SignedInRequest
 from core.organisation import today
+from core.refused import say_errors, say_refusal
 from planning import policies
 from planning.capacity import Pool
 from planning.forms.capacity import BookForm
@@ -92,7 +92,7 @@ def allocation_book(request: SignedInRequest, pk: int) -> HttpResponse:
     try:
         allocations.book(request_id=pk, by=request.user, **form.cleaned_data)
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
     else:
         messages.success(request, _("The cards are booked."))
     return redirect(found)
@@ -111,7 +111,7 @@ def allocation_move(request: SignedInRequest, pk: int) -> HttpResponse:
             allocation_id=pk, by=request.user, version=seen_version(request), **form.cleaned_data
         )
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
     else:
         messages.success(request, _("The booking was moved."))
     return redirect("capacity")

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import InputError
 from core.files import download
-from core.forms import refuse, say_errors
+from core.forms import refuse
 from core.http import SignedInRequest
+from core.refused import say_errors
 from planning.forms.discussion import CommentForm, FileForm
 from planning.services import discussion
 from planning.services.discussion import readable_file

@@ -20,6 +20,7 @@ from core.http import SignedInRequest
 from core.models import Team
 from core.organisation import today
 from core.policies import require
+from core.refused import say_refusal
 from planning import policies
 from planning.forms.forecast import ForecastForm, MonthForm, ScenarioForm
 from planning.models.requests import visible_teams
@@ -132,7 +133,7 @@ def ledger_propose(request: SignedInRequest) -> HttpResponse:
             form.change(), reason=request.POST.get("reason", ""), by=request.user
         )
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return redirect("ledger-what-if")
     n = len(made)
     messages.success(

@@ -8,9 +8,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from core.errors import InputError
-from core.forms import say_errors
 from core.http import SignedInRequest
 from core.policies import require
+from core.refused import say_errors, say_refusal
 from planning import policies
 from planning.forms.probabilities import PriorForm
 from planning.selectors.probabilities import probabilities
@@ -30,7 +30,7 @@ def probability_page(request: SignedInRequest) -> HttpResponse:
                     by=request.user, version=data["version"],
                 )  # fmt: skip
             except InputError as error:
-                messages.error(request, error.message.render(_))
+                say_refusal(request, error)
             else:
                 messages.success(request, _("The assumption was changed."))
         else:

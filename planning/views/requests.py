@@ -20,9 +20,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import DomainError, InputError, StaleData
-from core.forms import refuse, say_errors
+from core.forms import refuse
 from core.http import SignedInRequest
 from core.organisation import quarter_at, today
+from core.refused import say_errors, say_refusal
 from core.whole import whole
 from planning import policies, tables
 from planning.filters import RequestFilter
@@ -384,7 +385,7 @@ def request_step(request: SignedInRequest, pk: int, action: str) -> HttpResponse
             typed=" ".join(str(value) for value in facts.values() if isinstance(value, str)),
         )  # fmt: skip
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         on_the_form = action == "submit" and error.field != "use_reason"
         return redirect(
             reverse("request-edit", args=[pk]) if on_the_form else found.get_absolute_url()

@@ -21,6 +21,7 @@ from core.errors import InputError
 from core.files import download
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.refused import say_refusal
 from core.whole import whole
 from planning import policies, study_changes, study_charts, study_funnel, study_orders, study_tables
 from planning.forms.studies import WhatIfForm
@@ -53,10 +54,10 @@ def study_start(request: SignedInRequest, pk: int) -> HttpResponse:
         study = studies.request_study(revision_id=found.current.pk, by=request.user)
     except WorkloadErrors as error:
         for one in error.errors:
-            messages.error(request, one.message.render(_))
+            say_refusal(request, one)
         return redirect(found)
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return redirect(found)
     if study.created_at < asked_at and study.status in (StudyStatus.READY, StudyStatus.PUBLISHED):
         same = _("Prices, rates and inputs are the same as on %(day)s; the study stands.")

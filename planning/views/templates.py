@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import DomainError, InputError
-from core.forms import say_errors
 from core.http import SignedInRequest
+from core.refused import say_errors, say_refusal
 from core.whole import wholes
 from planning import policies
 from planning.forms.templates import SplitForm, TemplateForm, TemplateUseForm
@@ -22,7 +22,7 @@ from planning.workloads import WorkloadErrors
 
 def _say(request: SignedInRequest, error: DomainError) -> None:
     for one in error.errors if isinstance(error, WorkloadErrors) else [error]:
-        messages.error(request, one.message.render(_))
+        say_refusal(request, one)
 
 
 @require_safe

@@ -21,6 +21,7 @@ from core.errors import DomainError
 from core.exports import Column, export_response
 from core.http import SignedInRequest
 from core.organisation import today
+from core.refused import say_refusal
 from core.whole import wholes
 from procurement.asset_labels import MAX_LABELS, render_labels
 from procurement.filters import AssetFilter
@@ -183,7 +184,7 @@ def asset_place(request: SignedInRequest) -> HttpResponse:
     except DomainError as error:
         if error.status == 403:
             raise
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
     else:
         text = ngettext("%(n)s unit has a new place.", "%(n)s units have a new place.", len(placed))
         messages.success(request, text % {"n": len(placed)})

@@ -8,13 +8,13 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
 
 from core.errors import InputError
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.messages import msg
 from core.models import User
+from core.refused import say_refusal
 from core.templatetags.ui import said
 from core.whole import whole
 from procurement import policies
@@ -105,7 +105,7 @@ def take_step(request: SignedInRequest, noun: str, pk: int, action: str) -> Http
         result = step.take(pk, by=request.user, version=version_of(request), values=values)
     except InputError as error:
         if form is None:
-            messages.error(request, error.message.render(_))
+            say_refusal(request, error)
             return redirect(target_of(obj))
         refuse(form, error)
         return _step_page(request, step, obj, form)

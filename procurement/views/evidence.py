@@ -17,9 +17,9 @@ from django.views.decorators.http import require_POST, require_safe
 from core.audit import trail
 from core.errors import DomainError
 from core.files import download, safe_name
-from core.forms import say_errors
 from core.http import SignedInRequest
 from core.once import repeatable
+from core.refused import say_errors
 from procurement import policies
 from procurement.forms.uploads import EvidenceForm
 from procurement.models import Asset, EvidenceFile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -13,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import DomainError
 from core.http import SignedInRequest
+from core.refused import say_refusal
 from procurement import policies
 from procurement.selectors.live import live_board
 from procurement.services.live import issue_feed_token
@@ -41,7 +41,7 @@ def feed_token(request: SignedInRequest, pk: int) -> HttpResponse:
     except DomainError as error:
         if error.status == 403:
             raise
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return redirect("delivery-live", pk=pk)
     return _page(request, pk, token=token)
 

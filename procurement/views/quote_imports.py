@@ -19,6 +19,7 @@ from core.exports import export_response
 from core.forms import refuse
 from core.http import SignedInRequest
 from core.messages import Message
+from core.refused import say_refusal
 from core.whole import whole
 from procurement import policies
 from procurement.forms.quotes import QuoteImportForm, WarrantyForm
@@ -127,7 +128,7 @@ def import_apply(request: SignedInRequest, pk: int) -> HttpResponse:
             pk=pk, by=request.user, seen=whole(request.POST.get("version", ""))
         )
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return _preview(request, row, status=422)
     if row.quote is not None:
         messages.success(request, _("The quote is recorded."))

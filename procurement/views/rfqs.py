@@ -19,6 +19,7 @@ from core.errors import DomainError, InputError
 from core.files import download_made
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.refused import say_refusal
 from core.roles import Role, has_role_anywhere
 from core.whole import whole, wholes
 from planning.selectors.review_work import decided_in
@@ -158,7 +159,7 @@ def vendor_key(request: SignedInRequest, pk: int) -> HttpResponse:
     except DomainError as error:
         if error.status == 403:
             raise
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
         return redirect("rfq-detail", pk=pk)
     response = _detail(request, pk, key=key, key_vendor=vendor)
     return response

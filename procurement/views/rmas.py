@@ -5,19 +5,18 @@ from __future__ import annotations
 from tempfile import TemporaryFile
 from typing import Any
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import FileResponse, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.http import content_disposition_header
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from core.audit import trail
 from core.errors import InputError
 from core.http import SignedInRequest
 from core.organisation import today
+from core.refused import say_refusal
 from core.whole import wholes
 from procurement import policies
 from procurement.filters import RmaFilter
@@ -108,7 +107,7 @@ def rma_evidence(request: SignedInRequest, pk: int) -> HttpResponse:
     try:
         rmas.attach_evidence(rma_id=pk, evidence_ids=ids, by=request.user)
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
     return redirect("rma-detail", pk=pk)
 
 

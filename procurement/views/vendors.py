@@ -15,6 +15,7 @@ from core.errors import InputError
 from core.files import download
 from core.forms import refuse
 from core.http import SignedInRequest
+from core.refused import say_refusal
 from procurement import policies
 from procurement.forms.vendors import DocumentForm, VendorForm
 from procurement.models import PurchaseOrder, Quote, Vendor
@@ -90,7 +91,7 @@ def document_retire(request: SignedInRequest, pk: int, document: int) -> HttpRes
             reason=request.POST.get("reason", ""),
         )  # fmt: skip
     except InputError as error:
-        messages.error(request, error.message.render(_))
+        say_refusal(request, error)
     return redirect(vendor)
 
 
