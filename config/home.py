@@ -22,10 +22,11 @@ def sections(user: User) -> list[dict[str, Any]]:
     """Sections for templates/core/home.html, those without anything to show left out where they do not concern."""
     rows = waiting(user)
     others = [row for row in rows if row.decision]
-    steps = [row for row in rows if not (row.decision or row.review)]
+    steps = [row for row in rows if not (row.decision or row.review or row.request)]
     looks = [row for row in rows if row.review]
     found = [
-        _decisions(user, others), _buying(user, steps), _reviews(looks), _requests(user), _jobs(user), _notices(user),
+        _decisions(user, others), _returned([row for row in rows if row.request]), _buying(user, steps),
+        _reviews(looks), _requests(user), _jobs(user), _notices(user),
     ]  # fmt: skip
     return [section for section in found if section is not None]
 
@@ -51,6 +52,18 @@ def _decisions(user: User, others: list[Waiting]) -> dict[str, Any] | None:
         "url": reverse("approval-list"),
         "empty_text": _("Nothing waits for your decision."),
         "rows": rows[:LENGTH],
+    }
+
+
+def _returned(rows: list[Waiting]) -> dict[str, Any] | None:
+    """Own requests that an approver returned."""
+    if not rows:
+        return None
+    return {
+        "title": _("Waiting for you"),
+        "url": f"{reverse('request-list')}?status=changes_requested",
+        "empty_text": "",
+        "rows": [_shown(row) for row in rows[:LENGTH]],
     }
 
 

@@ -16,14 +16,14 @@ from core.models import Membership, User
 from core.organisation import today
 from core.policies import can_agree_as_second
 from core.roles import has_role
-from planning.models import ApprovalPolicy, BudgetChange, CapacityReview
+from planning.models import ApprovalPolicy, BudgetChange, CapacityRequest, CapacityReview
 from planning.models.approvals import Standing
 from planning.models.month_one import MonthOneReview
 from planning.models.review_work import ReviewAction, TeamPlan
 from planning.policies import can_confirm_change, can_load_policy
 from planning.review_policies import PLANNERS, WATCHERS
 from planning.services.month_one import rules
-from planning.states import ChangeStatus
+from planning.states import ChangeStatus, RequestStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class Waiting:
     label: str | Promise  # what is to be done
     since: datetime
     decision: bool = False  # to agree or refuse, as a second person
+    request: bool = False  # one's own request, returned
     review: bool = False  # looking back and planning ahead, not a step of buying
     state: str = ""
     state_label: str | Promise = ""
@@ -64,7 +65,7 @@ def decisions(user: User) -> list[Waiting]:
 def _ask(user: User, *, decisions_only: bool) -> list[Waiting]:
     found = [
         row
-        for source in (_changes, _rules, _reviews, *_sources)
+        for source in (_changes, _rules, _returned, _reviews, *_sources)
         for row in source(user, decisions_only)
     ]
     return sorted(found, key=lambda row: row.since)
@@ -92,6 +93,18 @@ def _changes(user: User, _decisions_only: bool) -> Iterable[Waiting]:
                 title=str(row), url=row.budget.get_absolute_url(), label=_("Budget change to confirm"),
                 since=row.proposed_at, decision=True, state=row.status, state_label=row.get_status_display(),
             )  # fmt: skip
+
+
+def _returned(user: User, decisions_only: bool) -> Iterable[Waiting]:
+    """Own requests that were returned: only their requester brings them on."""
+    if decisions_only:
+        return
+    mine = CapacityRequest.objects.filter(requester=user, status=RequestStatus.CHANGES_REQUESTED)
+    for row in mine:
+        yield Waiting(
+            title=str(row), url=row.get_absolute_url(), label=_("Returned to you: change it and submit it again"),
+            since=row.status_since, request=True, state=row.status, state_label=row.get_status_display(),
+        )  # fmt: skip
 
 
 def _reviews(user: User, decisions_only: bool) -> Iterable[Waiting]:

@@ -13,6 +13,7 @@ from core.messages import msg
 from core.models import CURRENCY_CHOICES, Team
 from core.money import Money
 from core.organisation import today
+from core.templatetags.ui import said
 from planning import policies
 from planning.models import (
     ApprovalLimit,
@@ -32,6 +33,7 @@ from planning.models import (
 from planning.models.approvals import CarryOver, Decision
 from planning.models.plans import SpendKind
 from planning.selectors.budgets import Balance
+from planning.selectors.conditions import below_plan
 from planning.selectors.review_work import action_behind
 from planning.selectors.team_use import use_of
 from planning.services.ledger import policy_in_force
@@ -69,8 +71,12 @@ class RevisionSerializer(serializers.ModelSerializer[RequestRevision]):
 
 
 class VoteSerializer(serializers.ModelSerializer[Vote]):
+    """`warning`: that the plan costs more than the vote's cap; empty where it fits."""
+
     voter = serializers.EmailField(source="voter.email", read_only=True)
     principal = serializers.EmailField(source="principal.email", read_only=True)
+
+    warning = serializers.SerializerMethodField()
 
     class Meta:
         model = Vote
@@ -83,7 +89,11 @@ class VoteSerializer(serializers.ModelSerializer[Vote]):
             "cap_amount",
             "cap_currency",
             "order_by",
+            "warning",
         ]
+
+    def get_warning(self, vote: Vote) -> str:
+        return said(below_plan(vote.cap, vote.step.revision.plan)) if vote.cap else ""
 
 
 class UseSerializer(serializers.ModelSerializer[RevisionUse]):

@@ -202,6 +202,12 @@ class RequestForm(forms.Form):
         _checked, more = check_terms(self.kind, self.terms)
         for error in [*errors, *more]:
             self.refuse(error)
+        if (
+            self.errors
+        ):  # a draft may hold them; where it is to be corrected anyway, all is told at once
+            for name, text in self._doubts(data):
+                if name not in self.errors:
+                    self.add_error(name, text)
         return data
 
     def _read_file(self, data: dict[str, Any]) -> None:
@@ -257,18 +263,24 @@ class RequestForm(forms.Form):
             self.add_error(name, ValidationError(message.render(gettext)))
 
     def doubts(self) -> list[tuple[str, str]]:
-        """(label, what speaks against it): values that may be saved in a draft, and that no estimate can use."""
+        """(field, what speaks against it): values that may be saved in a draft, and that no estimate can use."""
+        return self._doubts(self.cleaned_data)
+
+    def _doubts(self, data: Mapping[str, Any]) -> list[tuple[str, str]]:
         found = []
         model = str(self.clean_workload.get("model", ""))
         if model and not ModelArchitecture.objects.filter(slug=model).exists():
             try:
                 resolve_model(model)
             except InputError as error:
-                found.append((str(self.fields["model"].label), error.message.render(gettext)))
-        need_by = self.cleaned_data.get("need_by")
+                found.append(("model", error.message.render(gettext)))
+        need_by = data.get("need_by")
         if need_by is not None and need_by < today():
-            label = str(self.fields["need_by"].label)
-            found.append((label, gettext("The day by which it is needed is past")))
+            text = gettext("%(value)s is before today, %(limit)s") % {
+                "value": date_format(need_by),
+                "limit": date_format(today()),
+            }
+            found.append(("need_by", text))
         return found
 
     def _workload_names(self) -> list[str]:

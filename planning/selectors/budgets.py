@@ -122,6 +122,17 @@ class BudgetEffect:
     amount: Money  # in the budget's currency
     ahead: bool = False  # a later quarter without an allotment, which the rules let be bound
     quarters: tuple[BudgetEffect, ...] = ()  # of a contract over a term, this one first
+    own: Decimal = ZERO  # what this request has asked for already, in the budget's currency
+
+    @property
+    def others(self) -> Decimal:
+        """What other requests ask for of the same budget, which nobody has approved."""
+        return max(self.before.reserved - self.own, ZERO)
+
+    @property
+    def short_with_others(self) -> bool:
+        """Whether the budget holds this request alone, and not the others beside it."""
+        return self.others > 0 and self.fits and self.after < self.others
 
     @property
     def after(self) -> Decimal:

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from core.exchange import convert
+from core.exchange import MissingRate, convert
+from core.messages import Message, msg
 from core.money import Money
+from core.templatetags.ui import money
 from planning.models.approvals import Decision, Vote
 from planning.models.plans import PlanChoice
 from planning.models.requests import RequestRevision
@@ -31,6 +33,26 @@ def lowest(caps: Iterable[Money], plan: PlanChoice) -> Money | None:
         caps,
         key=lambda cap: convert(cap, plan.base_currency, plan.rate_date).amount,
         default=None,
+    )
+
+
+def below_plan(cap: Money | None, plan: PlanChoice) -> Message | None:
+    """That a plan costs more than an approval's `cap`, with both amounts; None where it fits."""
+    if cap is None or cap.amount <= 0:
+        return None
+    if cap.currency == plan.currency:
+        cost = plan.money
+    else:
+        cost = plan.base_money
+    try:
+        if convert(cap, cost.currency, plan.rate_date).amount >= cost.amount:
+            return None
+    except MissingRate:  # nothing to compare by; a decision is refused for it
+        return None
+    return msg(
+        "The plan costs %(cost)s and the approval holds up to %(cap)s: as it is planned, it cannot be ordered.",
+        cost=money(cost),
+        cap=money(cap),
     )
 
 

@@ -216,7 +216,11 @@ def _ready_to_submit(request: CapacityRequest, revision: RequestRevision) -> Non
     if revision.need_by < today():
         raise InputError(
             "need_by",
-            msg("The day by which it is needed is past"),
+            msg(
+                "The day by which it is needed, %(value)s, is before today, %(limit)s",
+                value=revision.need_by.isoformat(),
+                limit=today().isoformat(),
+            ),
             value=revision.need_by,
             limit=today(),
         )

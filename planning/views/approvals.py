@@ -20,6 +20,7 @@ from core.organisation import organisation, quarter_at, today
 from core.policies import can_agree_as_second, require
 from core.refused import say_errors
 from core.sign_in import page_of
+from core.templatetags.ui import said
 from core.whole import whole
 from planning import policies
 from planning.forms.approvals import (
@@ -42,6 +43,7 @@ from planning.models import (
 from planning.models.approvals import Standing
 from planning.plan_rows import bases
 from planning.selectors.approvals import inbox
+from planning.selectors.conditions import below_plan
 from planning.selectors.second_person import needs_second
 from planning.selectors.spread import effects
 from planning.services import approvals
@@ -103,6 +105,8 @@ def approval_decide(request: SignedInRequest, pk: int) -> HttpResponse:
             refuse(form, error)
         else:
             messages.success(request, _("Your decision was recorded."))
+            if warning := below_plan(form.cleaned_data["cap"], step.revision.plan):
+                messages.warning(request, said(warning))
             return redirect("request-detail", pk=step.revision.request_id)
     say_errors(request, form)
     if urlsplit(page_of(request)).path == reverse("approval-list"):

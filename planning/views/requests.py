@@ -24,6 +24,7 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.organisation import quarter_at, today
 from core.refused import say_errors, say_refusal
+from core.templatetags.ui import said
 from core.whole import whole
 from planning import policies, tables
 from planning.filters import RequestFilter
@@ -51,6 +52,7 @@ from planning.selectors.approvals import (
     why_not,
 )
 from planning.selectors.budgets import similar
+from planning.selectors.conditions import below_plan
 from planning.selectors.origins import origins
 from planning.selectors.readers import handle_names, readers
 from planning.selectors.review_work import action_behind, decided_in
@@ -154,6 +156,11 @@ def detail_context(request: SignedInRequest, found: CapacityRequest) -> dict[str
             {
                 "step": step,
                 "why_not": why_not(user, step),
+                "warnings": [
+                    said(warning)
+                    for vote in step.votes.all()
+                    if plan and (warning := below_plan(vote.cap, plan))
+                ],
                 "deciders": deciders(step),
             }
             if step in pending
@@ -323,8 +330,13 @@ def request_check(request: SignedInRequest, kind: str) -> HttpResponse:
         for name, errors in form.errors.items()
         if name not in form.fields or str(form.data.get(name, "")).strip()
     ]
+    wrong: dict[str, list[str]] = {
+        name: [str(error) for error in errors] for name, errors in form.errors.items()
+    }
     if form.is_valid():
-        problems += [(label, [text]) for label, text in form.doubts()]
+        for name, text in form.doubts():
+            problems.append((str(form.fields[name].label), [text]))
+            wrong[name] = [text]
     missing = [
         form.fields[name].label
         for name in form.errors
@@ -337,6 +349,7 @@ def request_check(request: SignedInRequest, kind: str) -> HttpResponse:
     team = found.team if found else form.cleaned_data.get("team")
     context = {
         "problems": problems, "missing": missing, "understood": understood, "form": form,
+        "wrong": wrong,
         "use": team_use(team.pk, policy_in_force(), today()) if team else None, "team": team,
     }  # fmt: skip
     return render(request, "planning/_estimate.html", context)

@@ -13,11 +13,12 @@ from django.utils.translation import gettext_lazy as _
 
 from core.errors import InputError
 from core.models import CURRENCY_CHOICES
+from core.templatetags.ui import said
 from procurement.forms.fields import TermsField, day, text
-from procurement.models import Rfq, Vendor, WarrantyTerms
+from procurement.models import Quote, Rfq, Vendor, WarrantyTerms
 from procurement.models.quotes import TAX_MODE_CHOICES, LineKind
 from procurement.promises import read_promises
-from procurement.services.quotes import WARRANTY_FIELDS
+from procurement.services.quotes import WARRANTY_FIELDS, expired
 
 
 class MultipleFileInput(forms.ClearableFileInput):
@@ -58,6 +59,15 @@ class QuoteForm(forms.Form):
         vendors = [i.vendor_id for i in rfq.invitations.all()]
         self.fields["vendor"].queryset = Vendor.objects.filter(pk__in=vendors)  # type: ignore[attr-defined]
 
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        vendor, last = data.get("vendor"), data.get("valid_until")
+        if vendor is not None and last is not None:
+            quote = Quote(vendor=vendor, valid_until=last)
+            if quote.is_expired:
+                self.add_error("valid_until", said(expired(quote)))
+        return data
+
     def service_arguments(self) -> dict[str, Any]:
         data = dict(self.cleaned_data)
         data["vendor_id"] = data.pop("vendor").pk
@@ -90,6 +100,8 @@ BREAK = re.compile(r"^\s*(\d+)\s*(?:-|–|to|至)\s*(\d*)\s*[:：]\s*(\S+)\s*$")
 
 class QuoteLineForm(forms.Form):
     """One line. A form left empty is no line."""
+
+    NEEDED = ("kind", "description", "quantity", "tax_percent", "serialised")
 
     rfq_line = forms.TypedChoiceField(
         label=_("Answers line"), coerce=int, empty_value=None, required=False
@@ -151,9 +163,11 @@ class QuoteLineForm(forms.Form):
             ("", gettext("none")),
             *((line.position, str(line)) for line in rfq.lines.all()),
         ]
-        if self.initial.get("rfq_line"):  # a line that was asked for; a further one may stay blank
-            for name in NEEDED:
-                self.fields[name].needed = True  # type: ignore[attr-defined]
+        for name in self.NEEDED:
+            self.fields[name].needed_when = gettext("needed in a line")  # type: ignore[attr-defined]
+        self.fields["unit_price"].needed_when = gettext(  # type: ignore[attr-defined]
+            "needed without price breaks or list price"
+        )
 
     def clean_breaks(self) -> list[dict[str, Any]]:
         steps = []
@@ -222,7 +236,23 @@ class QuoteLineForm(forms.Form):
         return data
 
 
-LineForms = forms.formset_factory(QuoteLineForm, extra=4, max_num=200)
+class BaseLineForms(forms.BaseFormSet):  # type: ignore[type-arg]
+    def clean(self) -> None:
+        """A quote says something: without a line, the first is marked with all that it needs."""
+        if self.forms and all(form.is_valid() and form.is_blank() for form in self.forms):
+            first = self.forms[0]
+            first.add_error(
+                "description", gettext("A quote has at least one line: this one is empty.")
+            )
+            for name in QuoteLineForm.NEEDED:
+                if first.cleaned_data.get(name) in (None, "") and name != "description":
+                    first.add_error(name, gettext("This line needs it."))
+            first.add_error(
+                "unit_price", gettext("A missing price is not 0: give a price or price breaks.")
+            )
+
+
+LineForms = forms.formset_factory(QuoteLineForm, formset=BaseLineForms, extra=4, max_num=200)
 
 
 def lines_of(forms_: Any) -> list[dict[str, Any]]:
@@ -234,7 +264,6 @@ USUAL_TERMS = (
     "start_trigger", "months", "warrantor", "service_level", "advance_replacement", "replacement_new", "doa_days",
     "doa_from_delivery", "burn_in_permitted", "continuous_use_permitted", "new_parts_only", "exclusions",
 )  # fmt: skip
-NEEDED = ("description", "quantity", "tax_percent", "serialised")  # of a line that is one
 
 
 class WarrantyForm(forms.ModelForm):  # type: ignore[type-arg]

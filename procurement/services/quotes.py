@@ -10,15 +10,17 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.core.files.base import File
 from django.db import transaction
 from django.db.models import Exists, Max, OuterRef
+from django.utils import timezone
 
 from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition
 from core.files import store_upload
-from core.messages import msg
+from core.messages import Message, msg
 from core.models import StoredFile, User
 from core.money import CURRENCIES
 from procurement.milestones import Term, check_terms, numbered
@@ -77,6 +79,15 @@ def require_valid(quote: Quote) -> None:
                 day=quote.valid_until.isoformat(),
             )
         )
+
+
+def expired(quote: Quote) -> Message:
+    """That the quote's last valid day is over, and what day it is where its vendor is."""
+    return msg(
+        "The last valid day, %(value)s, is past: it is %(limit)s where the vendor is",
+        value=quote.valid_until.isoformat(),
+        limit=timezone.now().astimezone(ZoneInfo(quote.vendor.time_zone)).date().isoformat(),
+    )
 
 
 @transaction.atomic
@@ -147,11 +158,7 @@ def keep_quote(
         created_by=by,
     )
     if quote.is_expired:
-        raise InputError(
-            "valid_until",
-            msg("The quote's last valid day is past"),
-            value=valid_until,
-        )
+        raise InputError("valid_until", expired(quote), value=valid_until)
     standing = None if late else _standing(rfq, vendor)
     if standing is not None:
         move(standing, QuoteStatus.SUPERSEDED, by=by, action="quote.superseded")
@@ -398,9 +405,7 @@ def extend_quote(
         },
     )  # fmt: skip
     if quote.is_expired:
-        raise InputError(
-            "valid_until", msg("The quote's last valid day is past"), value=valid_until
-        )
+        raise InputError("valid_until", expired(quote), value=valid_until)
     copies = _copy_lines(old, quote)
     WarrantyTerms.objects.create(
         quote=quote, **{name: getattr(old.warranty, name) for name in WARRANTY_FIELDS}

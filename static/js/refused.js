@@ -123,6 +123,22 @@
     box.focus();
   };
 
+  // A panel that checks while one types names what is still wrong: what was mended is cleared at its field and in the list.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const told = event.target.querySelector?.("#still-wrong");
+    const form = event.target.closest?.("form");
+    if (!told || !form) return;
+    const wrong = JSON.parse(told.textContent);
+    for (const errors of form.querySelectorAll(".field .errors")) {
+      const field = [...errors.closest(".field").querySelectorAll("input, select, textarea")].find((one) => one.name);
+      if (!field || wrong[field.name]) continue;
+      errors.remove();
+      field.removeAttribute("aria-invalid");
+      main.querySelectorAll(`.alert a[href="#${CSS.escape(field.id)}"]`).forEach((link) => link.closest("li").remove());
+    }
+    for (const alert of main.querySelectorAll("[data-error-summary]")) if (!alert.querySelector("li")) alert.remove();
+  });
+
   const told = document.getElementById("refused");
   if (told) {
     const kept = JSON.parse(told.textContent);

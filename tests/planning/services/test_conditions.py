@@ -22,7 +22,7 @@ from planning import tasks
 from planning.models import ApprovalPolicy, ApprovalStep, Vote
 from planning.models.approvals import Standing
 from planning.selectors.budgets import balance
-from planning.selectors.conditions import conditions
+from planning.selectors.conditions import below_plan, conditions
 from planning.services import approvals, requests, silence, spending
 from planning.services.over_approvals import AboveApproved
 from planning.services.policy_edit import edit_policy
@@ -66,6 +66,34 @@ def order(request, w, amount, source="order:1", currency="CNY", revision=0):
 
 
 # --- conditions -----------------------------------------------------------------------------------------------------
+
+
+def test_a_cap_below_the_plan_is_told_before_and_after_on_page_and_api(w, client):
+    request = builders.in_review(w, "1000")
+    step = request.current.steps.get()
+    step.quorum = 2
+    step.save(update_fields=["quorum"])
+    w.lead.language = "en"
+    w.lead.save()
+    client.force_login(w.lead)
+    assert "The plan costs 1,000.00 CNY" in client.get(reverse("approval-list")).content.decode()
+    data = {
+        "decision": "approve",
+        "seen_hash": step.content_hash,
+        "cap_amount": "800",
+        "cap_currency": "CNY",
+    }
+    answer = client.post(reverse("approval-decide", args=[step.pk]), data, follow=True)
+    said = "The plan costs 1,000.00 CNY and the approval holds up to 800.00 CNY"
+    assert answer.content.decode().count(said) == 2  # at once, and beside the vote from now on
+    found = api(w.lead).get(f"/api/v1/requests/{request.pk}/").json()
+    assert said in str(found)
+
+
+def test_a_cap_that_holds_the_plan_is_told_nothing(w):
+    plan = builders.in_review(w, "1000").current.plan
+    assert below_plan(cny(1000), plan) is None
+    assert below_plan(None, plan) is None
 
 
 def test_up_to_an_amount_reserves_that_amount_and_holds_the_sum_of_all_orders_to_it(w):

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.formats import date_format
 
 from catalog.reference import accelerator_label
 from core.models import AuditEntry
@@ -133,7 +134,26 @@ def test_the_panel_calls_nothing_in_order_that_no_estimate_can_use(w, login):
     assert "near it are: Llama-3.1-8B" in unknown
     late = said(need_by=(today() - timedelta(days=1)).isoformat())
     assert "All values are in order." not in late
-    assert "is past" in late
+    assert f"is before today, {date_format(today())}" in late
+
+
+def test_all_that_is_wrong_with_a_request_is_told_at_once_and_by_its_value(w, login):
+    client = login(w.requester)
+    past = today() - timedelta(days=1)
+    values = typed(
+        w, tokens="two billion", duration_days="-3", need_by=past.isoformat(), model="llama-3.1-8bb"
+    )
+    refused = client.post(reverse("request-create", args=["lora"]), values)
+    assert set(refused.context["form"].errors) == {"tokens", "duration_days", "need_by", "model"}
+    page = refused.content.decode()
+    assert "-3 is less than the least, 1." in page
+    assert f"{date_format(past)} is before today" in page
+    # What is mended beside is cleared at the field too: the panel names what is still wrong.
+    panel = client.post(reverse("request-check", args=["lora"]), {**values, "tokens": "2B"})
+    assert set(panel.context["wrong"]) == {"duration_days", "need_by", "model"}
+    assert 'id="still-wrong"' in panel.content.decode()
+    mended = client.post(reverse("request-check", args=["lora"]), typed(w))
+    assert mended.context["wrong"] == {}
 
 
 def test_the_form_offers_the_models_of_the_catalogue_and_says_what_is_needed(w, login):
