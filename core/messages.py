@@ -47,6 +47,16 @@ def english_singular(template: str, params: Mapping[str, Any]) -> str:
     return _COUNT.sub(one, template)
 
 
+_MISSING = re.compile(r"^(%\((\w+)\)s) is( missing)")
+
+
+def _plural_verb(found: re.Match[str], params: Mapping[str, Any]) -> str:
+    """“Training tokens are missing”: the name of a field may be a plural."""
+    last = str(params.get(found[2])).lower().split()[-1:]
+    plural = bool(last) and last[0] in _COUNTED.split() and "_" not in str(params.get(found[2]))
+    return f"{found[1]} {'are' if plural else 'is'}{found[3]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """An English template with named ``%(name)s`` placeholders, and the values for them."""
@@ -63,6 +73,8 @@ class Message:
             name: value.render(translate) if isinstance(value, Message) else value
             for name, value in self.params.items()
         }
+        if text == self.template:
+            text = _MISSING.sub(lambda found: _plural_verb(found, params), text)
         return text % params if params else text
 
     def to_json(self) -> dict[str, Any]:

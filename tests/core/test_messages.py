@@ -59,3 +59,17 @@ def test_pages_write_days_as_the_reader_does():
         value="2027-02-30",
     )
     assert "2027-02-30" in said(typed)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Training tokens", "Training tokens are missing"),
+        ("Model", "Model is missing"),
+        ("tokens", "tokens are missing"),
+        ("training_tokens", "training_tokens is missing"),
+        ("Duration in days (at most)", "Duration in days (at most) is missing"),
+    ],
+)
+def test_a_plural_name_takes_its_verb(name, said):
+    assert str(msg("%(field)s is missing", field=name)) == said

@@ -168,7 +168,7 @@ def test_the_panel_of_an_unfinished_form_says_what_is_missing(client):
     response = client.post(f"{reverse('request-estimate')}?kind=pretraining", {"tokens": ""})
 
     assert response.status_code == 200
-    assert "Training tokens is missing" in response.content.decode()
+    assert "Training tokens are missing" in response.content.decode()
 
 
 def test_the_api_answers_as_the_command_does(client):
