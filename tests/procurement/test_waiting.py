@@ -1,9 +1,12 @@
 """Work is announced where it is done next, and Home, the approvals page and the API say the same."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.formats import date_format
 from rest_framework.test import APIClient
 
 from core.organisation import today
@@ -144,6 +147,28 @@ def test_forms_start_with_what_is_known(s, client):
     rfq = b.rfq(s, asked)
     lines = client.get(reverse("quote-create", args=[rfq.pk])).context["lines"]
     assert lines.forms[0].initial["quantity"] == 8
+
+
+def test_a_quote_is_refused_for_all_that_is_wrong_at_once(s, client):
+    rfq = b.rfq(s, b.request(s))
+    s.procurement.language = "en"
+    s.procurement.save()
+    client.force_login(s.procurement)
+    address = reverse("quote-create", args=[rfq.pk])
+    page = client.get(address).text
+    assert page.count("needed in a line") >= 5
+    past = today() - timedelta(days=40)
+    refused = client.post(address, {
+        "vendor": s.vendor.pk, "currency": "CNY", "tax_mode": "document", "valid_until": str(past),
+        "lead_time_days": "-1", "payments": "half now", "months": "36", "start_trigger": "acceptance",
+        "lines-TOTAL_FORMS": "1", "lines-INITIAL_FORMS": "0",
+    })  # fmt: skip
+    assert refused.status_code == 422
+    assert set(refused.context["head"].errors) == {"valid_until", "lead_time_days", "payments"}
+    (line,) = refused.context["lines"].errors
+    assert {"description", "tax_percent", "serialised", "unit_price"} <= set(line)
+    assert f"The last valid day, {date_format(past)}, is past" in refused.text
+    assert "-1 is less than the least, 0." in refused.text
 
 
 def test_without_vendors_the_form_says_so_and_leads_to_them(s, client):
