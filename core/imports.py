@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Generic, TypeVar
@@ -87,6 +87,7 @@ class Table:
     encoding: str  # "xlsx" for a workbook
     delimiter: str  # empty for a workbook
     unknown_columns: tuple[str, ...] = ()
+    headings: Mapping[str, str] = field(default_factory=dict)  # column: as the file writes it
 
 
 def read_table(
@@ -120,10 +121,14 @@ def read_table(
         text, encoding = decode(content, encoding)
         delimiter = delimiter or _find_delimiter(text, names)
         records = _csv_records(text, delimiter, max_rows)
+    written: dict[str, str] = {}
     if records:
         line, header = records[0]
-        records[0] = (line, [names.get(heading(cell)) or cell for cell in header])
-    return _table(records, columns, required, encoding, delimiter)
+        known = [names.get(heading(cell)) or cell for cell in header]
+        written = {heading(name): cell.strip() for name, cell in zip(known, header, strict=True)}
+        records[0] = (line, known)
+    table = _table(records, columns, required, encoding, delimiter)
+    return replace(table, headings={name: written.get(name, name) for name in table.columns})
 
 
 def check_size(size: int, limit: int = MAX_BYTES, *, field: str = "file") -> None:

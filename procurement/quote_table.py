@@ -113,6 +113,11 @@ HEADINGS: dict[str, tuple[str, str]] = {
 LINE_COLUMNS = tuple(HEADINGS)[: tuple(HEADINGS).index("currency")]
 HEAD_COLUMNS = tuple(HEADINGS)[len(LINE_COLUMNS) :]
 REQUIRED = ("description", "quantity")
+# As a quote keeps it: the column that says it.
+COLUMN_OF = {
+    "tax_rate": "tax_percent", "discount_rate": "discount_percent", "breaks": "price_breaks",
+    "promises": "promised", "months": "warranty_months", "start_trigger": "warranty_start",
+}  # fmt: skip
 PRICE_COLUMNS = frozenset({"list_price", "discount_percent", "unit_price", "price_breaks"})
 NUMBER_COLUMNS = ("quantity", "list_price", "discount_percent", "unit_price", "tax_percent")
 # Words of a cell, in both languages, and what they stand for.
@@ -231,6 +236,14 @@ def template_rows(lines: Iterable[Any], head: Mapping[str, Any]) -> list[Mapping
     if rows:
         rows[0] = {**rows[0], **head}
     return rows
+
+
+def as_in_sheet(name: str, headings: Mapping[str, str], *, chinese: bool = False) -> str:
+    """A column as the sheet's own header calls it; as the RFQ's table would, where the sheet has no such column."""
+    column = COLUMN_OF.get(name, name)
+    if column in headings:
+        return headings[column]
+    return HEADINGS[column][chinese] if column in HEADINGS else name
 
 
 def read_quote(

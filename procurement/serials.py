@@ -34,29 +34,41 @@ class UnitEntry:
     slot: str = ""
 
 
-def parse_units(text: str) -> tuple[UnitEntry, ...]:
-    """One unit a line: `serial[, UUID[, server serial[, slot]]]`, separated by comma or tab.
+def read_units(text: str) -> tuple[tuple[UnitEntry, ...], tuple[InputError, ...]]:
+    """One unit a line: `serial[, UUID[, server serial[, slot]]]`, by comma or tab; and each line that is none.
 
-    Raises InputError naming the line that has more than four columns or a serial that is too long.
+    A line has at most four columns, and a serial number with at least one letter or digit.
     """
-    units = []
+    units, errors = [], []
     for number, line in enumerate(unicodedata.normalize("NFKC", text).splitlines(), 1):
         if not line.strip():
             continue
         cells = [cell.strip() for cell in re.split(r"[,;\t、]", line)]
+        wrong = msg(
+            "Line %(line)s is not “serial, UUID, server serial, slot”: %(text)s",
+            line=number,
+            text=line.strip()[:80],
+        )
         if len(cells) > 4 or not cells[0] or len(cells[0]) > MAX_LENGTH:
-            raise InputError(
-                "units",
-                msg(
-                    "Line %(line)s is not “serial, UUID, server serial, slot”: %(text)s",
-                    line=number,
-                    text=line.strip()[:80],
-                ),
-                value=line.strip()[:80],
-                limit=MAX_LENGTH,
+            errors.append(InputError("units", wrong, value=line.strip()[:80], limit=MAX_LENGTH))
+        elif not any(letter.isalnum() for letter in cells[0]):
+            odd = msg(
+                "Line %(line)s: %(text)s is no serial number, it has no letter and no digit",
+                line=number,
+                text=cells[0],
             )
-        units.append(UnitEntry(*cells))
-    return tuple(units)
+            errors.append(InputError("units", odd, value=cells[0], limit="a letter or digit"))
+        else:
+            units.append(UnitEntry(*cells))
+    return tuple(units), tuple(errors)
+
+
+def parse_units(text: str) -> tuple[UnitEntry, ...]:
+    """The units of read_units. Raises InputError naming the first line that is none."""
+    units, errors = read_units(text)
+    for error in errors:
+        raise error
+    return units
 
 
 def duplicate_uuids(units: Iterable[UnitEntry]) -> tuple[tuple[str, int, int], ...]:
@@ -74,8 +86,14 @@ def duplicate_uuids(units: Iterable[UnitEntry]) -> tuple[tuple[str, int, int], .
 
 def refuse_duplicate_uuids(units: Iterable[UnitEntry], *, field: str = "units") -> None:
     """Raise InputError naming the UUID and both positions when it is in the list twice."""
-    for uuid, first, second in duplicate_uuids(units):
-        raise InputError(
+    for error in uuids_listed_twice(units, field=field):
+        raise error
+
+
+def uuids_listed_twice(units: Iterable[UnitEntry], *, field: str = "units") -> list[InputError]:
+    """One InputError for each device UUID that is in the list twice, with both positions."""
+    return [
+        InputError(
             field,
             msg(
                 "Device UUID %(uuid)s is listed twice, at positions %(first)s and %(second)s",
@@ -85,28 +103,33 @@ def refuse_duplicate_uuids(units: Iterable[UnitEntry], *, field: str = "units") 
             ),
             value=uuid,
         )
+        for uuid, first, second in duplicate_uuids(units)
+    ]
 
 
 def refuse_duplicates(serials: Iterable[str], *, field: str = "units") -> None:
     """Raise InputError naming both positions when a serial is in the list twice (case, spaces and width folded)."""
+    for error in listed_twice(serials, field=field):
+        raise error
+
+
+def listed_twice(serials: Iterable[str], *, field: str = "units") -> list[InputError]:
+    """One InputError for each serial that is empty or in the list twice, with its positions."""
     seen: dict[str, int] = {}
+    found = []
     for position, serial in enumerate(serials, 1):
         key = fold(serial)
         if not key:
-            raise InputError(
-                field,
-                msg("The serial number at position %(position)s is empty", position=position),
-                value=position,
+            empty = msg("The serial number at position %(position)s is empty", position=position)
+            found.append(InputError(field, empty, value=position))
+        elif key in seen:
+            twice = msg(
+                "Serial number %(serial)s is listed twice, at positions %(first)s and %(second)s",
+                serial=serial.strip(),
+                first=seen[key],
+                second=position,
             )
-        if key in seen:
-            raise InputError(
-                field,
-                msg(
-                    "Serial number %(serial)s is listed twice, at positions %(first)s and %(second)s",
-                    serial=serial.strip(),
-                    first=seen[key],
-                    second=position,
-                ),
-                value=serial.strip(),
-            )
-        seen[key] = position
+            found.append(InputError(field, twice, value=serial.strip()))
+        else:
+            seen[key] = position
+    return found

@@ -75,6 +75,14 @@ class QuoteForm(forms.Form):
         return data
 
 
+class QuoteTableForm(forms.Form):
+    """A corrected table."""
+
+    file = forms.FileField(
+        label=_("Corrected table"), help_text=_("CSV or XLSX, at most 10,000 lines.")
+    )
+
+
 class QuoteImportForm(QuoteForm):
     """A table with the lines; its head may stand in it, in the form, or some in each."""
 

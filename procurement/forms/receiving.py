@@ -12,17 +12,22 @@ from core.errors import DomainError, InputError
 from core.imports import read_table
 from core.messages import msg
 from core.organisation import today
+from core.templatetags.ui import said
 from procurement.forms.fields import day, text
 from procurement.forms.orders import LineFields, str_of
 from procurement.models import Delivery, PurchaseOrder, Substitution
 from procurement.selectors.progress import LineProgress
 from procurement.serials import (
     UnitEntry,
+    fold,
+    listed_twice,
     parse_units,
-    refuse_duplicate_uuids,
+    read_units,
     refuse_duplicates,
     split_list,
+    uuids_listed_twice,
 )
+from procurement.services.deliveries import ahead
 from procurement.states import SubstitutionStatus
 
 YES_NO = [("", _("not looked at")), ("yes", _("Yes")), ("no", _("No"))]
@@ -89,6 +94,11 @@ class ReceiveForm(LineFields):
         label=_("Shock and tilt labels not triggered"), choices=YES_NO, required=False
     )
     notes = text(_("Condition on arrival"), required=False, rows=2)
+    unannounced = forms.BooleanField(
+        label=_("It is this delivery, though none of its serial numbers was announced"),
+        required=False,
+    )
+    asks_unannounced = False
 
     def __init__(
         self, data: Any = None, *, order: PurchaseOrder, delivery: Delivery | None = None
@@ -159,16 +169,42 @@ class ReceiveForm(LineFields):
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
+        arrived = data.get("arrived_on")
+        if arrived is not None and arrived > today():
+            self.add_error("arrived_on", said(ahead(arrived)))
+        serials: list[str] = []
         for row in self.progress:
             name = f"units_{row.line.position}"
-            if isinstance(data.get(name), str):
-                try:
-                    data[name] = parse_units(data[name])
-                    refuse_duplicates([unit.serial for unit in data[name]])
-                    refuse_duplicate_uuids(data[name])
-                except InputError as error:
-                    self.add_error(name, str_of(error))
+            if not isinstance(data.get(name), str):
+                continue
+            units, errors = read_units(data[name])
+            names = [unit.serial for unit in units]
+            serials += names
+            for error in [*errors, *listed_twice(names), *uuids_listed_twice(units)]:
+                self.add_error(name, str_of(error))
+            if name in data:
+                data[name] = units
+        self._confirm_unannounced(serials, bool(data.get("unannounced")))
         return data
+
+    def _confirm_unannounced(self, serials: list[str], confirmed: bool) -> None:
+        """Another delivery may be on the dock, or another list: goods of which none was announced are asked about."""
+        if self.delivery is None or not serials or confirmed:
+            return
+        listed = {row.folded_serial for row in self.delivery.announced.all()}
+        if listed and not any(fold(serial) in listed for serial in serials):
+            told = msg(
+                "None of the %(scanned)s serial numbers that were scanned is among the %(announced)s announced with "
+                "%(note)s. If this is the delivery all the same, say so here and post again.",
+                scanned=len(serials), announced=len(listed), note=self.delivery.note_number,
+            )  # fmt: skip
+            self.add_error("unannounced", said(told))
+            self.asks_unannounced = True
+
+    def heads(self) -> list[forms.BoundField]:
+        """Without the question about serial numbers that were not announced, unless it is asked or answered."""
+        asked = self.asks_unannounced or (self.is_bound and bool(self["unannounced"].value()))
+        return [bound for bound in super().heads() if asked or bound.name != "unannounced"]
 
     def scanned(self) -> dict[int, tuple[UnitEntry, ...]]:
         """What is in the serial fields so far, by position of the line; a line that cannot be read is skipped."""

@@ -60,6 +60,7 @@ pages = [
         name="quote-import-encoding",
     ),
     path("quote-imports/<int:pk>/apply/", quote_imports.import_apply, name="quote-import-apply"),
+    path("quote-imports/<int:pk>/again/", quote_imports.import_again, name="quote-import-again"),
     path(
         "quote-imports/<int:pk>/discard/", quote_imports.import_discard, name="quote-import-discard"
     ),

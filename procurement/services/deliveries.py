@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from core.audit import record
 from core.errors import DomainError, InputError, InvalidTransition
-from core.messages import msg
+from core.messages import Message, msg
 from core.models import User
 from core.organisation import local_day, today
 from procurement.models import (
@@ -134,9 +134,7 @@ def receive_delivery(
     """
     order = _lock_order(order_id, action="receive", by=by)
     if arrived_on > today():
-        raise InputError(
-            "arrived_on", msg("The day of arrival is ahead"), value=arrived_on, limit=today()
-        )
+        raise InputError("arrived_on", ahead(arrived_on), value=arrived_on, limit=today())
     ordered_on = local_day(order.issued_at) if order.issued_at else None
     if ordered_on is not None and arrived_on < ordered_on:
         raise InputError(
@@ -182,6 +180,15 @@ def receive_delivery(
     start_invoiced(order)
     touch(order)
     return delivery
+
+
+def ahead(arrived_on: date) -> Message:
+    """That goods cannot have arrived on a day to come."""
+    return msg(
+        "The day of arrival, %(value)s, is after today, %(limit)s",
+        value=arrived_on.isoformat(),
+        limit=today().isoformat(),
+    )
 
 
 Counted = list[tuple[OrderLine, ReceiptLine, Sequence[UnitEntry]]]

@@ -164,6 +164,7 @@ def _report(row: QuoteImport) -> dict[str, Any]:
         "counts": {ADD: len(read.lines) - refused, REFUSED: refused},
         "problems": [one.to_json() for one in problems],
         "unknown_columns": list(read.table.unknown_columns),
+        "headings": dict(read.table.headings),
         "head": {name: value for name, value in _head(row, read).items() if name not in unshown},
         "encoding": read.table.encoding,
         "delimiter": read.table.delimiter,
@@ -309,6 +310,21 @@ def give_up_import(*, pk: int, error: DomainError | None = None) -> None:
             row.report["refused"] = error.message.to_json()
             row.save(update_fields=["report"])
         advance(row, S.PREVIEW, by=None, action="quote_import.refused")
+
+
+@transaction.atomic
+def import_again(*, pk: int, upload: File[Any], by: User) -> QuoteImport:
+    """A corrected table in place of one that was read: same vendor, and what the form said of the first.
+
+    The first is put aside. Raises NotPermitted, InvalidTransition or InputError.
+    """
+    row = _own(pk, by)
+    made = start_import(
+        rfq_id=row.rfq_id, vendor_id=row.vendor_id, upload=upload, by=by, head=row.head,
+        warranty=row.warranty,
+    )  # fmt: skip
+    discard_import(pk=pk, by=by)
+    return made
 
 
 @transaction.atomic

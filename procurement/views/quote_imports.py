@@ -20,10 +20,12 @@ from core.forms import refuse
 from core.http import SignedInRequest
 from core.messages import Message
 from core.refused import say_refusal
+from core.templatetags.ui import said
 from core.whole import whole
 from procurement import policies
-from procurement.forms.quotes import QuoteImportForm, WarrantyForm
+from procurement.forms.quotes import QuoteImportForm, QuoteTableForm, WarrantyForm
 from procurement.models import QuoteImport
+from procurement.quote_table import as_in_sheet
 from procurement.quote_template import quote_template
 from procurement.services import quote_imports
 from procurement.views.common import visible
@@ -80,13 +82,17 @@ def import_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 def _preview(
-    request: SignedInRequest, row: QuoteImport, form: EncodingForm | None = None, status: int = 200
+    request: SignedInRequest,
+    row: QuoteImport,
+    form: EncodingForm | None = None,
+    status: int = 200,
+    again: QuoteTableForm | None = None,
 ) -> HttpResponse:
     report = row.report
     context: dict[str, Any] = {
         "row": row,
         "counts": report.get("counts", {}),
-        "problems": [Message.from_json(one).render(_) for one in report.get("problems", [])],
+        "problems": [said(_in_sheet(one, report)) for one in report.get("problems", [])],
         "unknown_columns": report.get("unknown_columns", []),
         "hidden": row.rfq.prices_hidden,
     }
@@ -99,8 +105,48 @@ def _preview(
                 for radio, sample in zip(form["encoding"], choices.values(), strict=True)
             ]
         rows = quote_imports.rows_refused_first(row)
-        context["page"] = Paginator(rows, ROWS_SHOWN).get_page(request.GET.get("page"))
+        page = Paginator(rows, ROWS_SHOWN).get_page(request.GET.get("page"))
+        page.object_list = [
+            (
+                line, fate, [_in_sheet(one, report) for one in found],
+                {_column(name, report): cell for name, cell in cells.items()},
+            )
+            for line, fate, found, cells in page.object_list
+        ]  # fmt: skip
+        context["page"] = page
+        context["again_form"] = again or QuoteTableForm()
     return render(request, "procurement/quote_import_detail.html", context, status=status)
+
+
+def _column(name: str, report: dict[str, Any]) -> str:
+    chinese = (get_language() or "").startswith("zh")
+    return as_in_sheet(name, report.get("headings", {}), chinese=chinese)
+
+
+def _in_sheet(stored: dict[str, Any], report: dict[str, Any]) -> Message:
+    """A stored message with the column's name as it stands in the sheet."""
+    message = Message.from_json(stored)
+    name = message.params.get("field")
+    if not isinstance(name, str):
+        return message
+    return Message(message.template, {**message.params, "field": _column(name, report)})
+
+
+@require_POST
+def import_again(request: SignedInRequest, pk: int) -> HttpResponse:
+    """The corrected table in place of this one."""
+    row = _import(request, pk)
+    form = QuoteTableForm(request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            made = quote_imports.import_again(
+                pk=pk, upload=form.cleaned_data["file"], by=request.user
+            )
+        except InputError as error:
+            refuse(form, error)
+        else:
+            return redirect(made)
+    return _preview(request, row, status=422, again=form)
 
 
 @require_POST

@@ -451,6 +451,34 @@ def test_by_page_and_by_api(s, client):
     assert "阶梯价" in text.decode()
 
 
+@pytest.mark.parametrize(
+    ("language", "column"), [(0, "Unit price without tax"), (1, "不含税单价"), (None, "unit_price")]
+)
+def test_a_refused_table_is_corrected_on_its_page_which_names_columns_as_the_sheet_does(
+    s, client, language, column
+):
+    told = CARD | HEAD
+    row = start(
+        s, b.rfq(s, sealed=False), table(told | {"unit_price": "not told"}, language=language)
+    )
+    client.force_login(s.procurement)
+    page = client.get(row.get_absolute_url()).text
+    assert f"{column}: not told" in page or f"{column} " in page
+    assert ("unit_price" in page) == (language is None)
+    address = reverse("quote-import-again", args=[row.pk])
+    assert address in page
+    assert client.post(address).status_code == 422
+    corrected = SimpleUploadedFile("again.csv", table(told, language=language).encode())
+    made = QuoteImport.objects.get(
+        pk=int(client.post(address, {"file": corrected}).url.rstrip("/").rpartition("/")[2])
+    )
+    assert (made.vendor, made.head, made.warranty) == (row.vendor, row.head, row.warranty)
+    assert fates(made) == ["add"]
+    row.refresh_from_db()
+    assert row.status == "discarded"
+    assert address not in client.get(row.get_absolute_url()).text
+
+
 def test_putting_it_aside(s, client):
     row = start(s, b.rfq(s), table(CARD | HEAD))
     client.force_login(s.procurement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -12,6 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import translation
+from django.utils.formats import date_format
 
 from core.models import AuditEntry
 from core.organisation import today
@@ -48,6 +50,51 @@ def scan(serials, **fields):
         "arrived_on": today().isoformat(), "note_number": "DN-7", "quantity_1": str(len(serials)),
         "units_1": "\n".join(serials), **fields,
     }  # fmt: skip
+
+
+def announced(s):
+    order = b.issued(s)
+    delivery = deliveries.announce_delivery(
+        order_id=order.pk, note_number="DN-7", serials=b.SERIALS, by=s.buyer2
+    )
+    address = reverse("order-receive", args=[order.pk]) + f"?delivery={delivery.pk}"
+    return delivery, address
+
+
+def test_goods_of_which_nothing_was_announced_are_asked_about_before_they_are_posted(client):
+    s = b.shop()
+    delivery, address = announced(s)
+    client.force_login(s.operations)
+    others = [f"OTHER-{n}" for n in range(8)]
+    assert "unannounced" not in client.get(address).text
+    body = scan(others, version=str(delivery.version))
+    asked = client.post(address, body)
+    assert asked.status_code == 422
+    assert "None of the 8 serial numbers that were scanned is among the 8 announced" in asked.text
+    assert 'name="unannounced"' in asked.text
+    assert not Asset.objects.exists()
+    assert client.post(address, {**body, "unannounced": "on"}).status_code == 302
+    assert Asset.objects.count() == 8
+
+
+def test_a_receipt_is_refused_for_all_that_is_wrong_at_once(client):
+    s = b.shop()
+    delivery, address = announced(s)
+    client.force_login(s.operations)
+    ahead = today() + timedelta(days=8)
+    body = scan(
+        ["ODD-1", "odd-1", "???", "a,b,c,d,e"],
+        version=str(delivery.version),
+        arrived_on=ahead.isoformat(),
+    )
+    refused = client.post(address, body)
+    errors = refused.context["form"].errors
+    assert set(errors) == {"arrived_on", "units_1", "unannounced"}
+    assert f"{date_format(ahead)}, is after today" in errors["arrived_on"][0]
+    said_of_units = " ".join(errors["units_1"])
+    for part in ("Line 3: ??? is no serial number", "Line 4", "positions 1 and 2"):
+        assert part in said_of_units
+    assert not Asset.objects.exists()
 
 
 def test_a_packing_list_is_announced_by_paste_and_file_and_refuses_doubles(client):
