@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -349,7 +350,7 @@ def request_check(request: SignedInRequest, kind: str) -> HttpResponse:
     team = found.team if found else form.cleaned_data.get("team")
     context = {
         "problems": problems, "missing": missing, "understood": understood, "form": form,
-        "wrong": wrong,
+        "wrong": wrong, "still_wrong": json.dumps(sorted(wrong)),
         "use": team_use(team.pk, policy_in_force(), today()) if team else None, "team": team,
     }  # fmt: skip
     return render(request, "planning/_estimate.html", context)

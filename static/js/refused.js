@@ -128,10 +128,10 @@
     const told = event.target.querySelector?.("#still-wrong");
     const form = event.target.closest?.("form");
     if (!told || !form) return;
-    const wrong = JSON.parse(told.textContent);
+    const wrong = JSON.parse(told.dataset.wrong);
     for (const errors of form.querySelectorAll(".field .errors")) {
       const field = [...errors.closest(".field").querySelectorAll("input, select, textarea")].find((one) => one.name);
-      if (!field || wrong[field.name]) continue;
+      if (!field || wrong.includes(field.name)) continue;
       errors.remove();
       field.removeAttribute("aria-invalid");
       main.querySelectorAll(`.alert a[href="#${CSS.escape(field.id)}"]`).forEach((link) => link.closest("li").remove());
