@@ -5,7 +5,8 @@
 
   const main = document.getElementById("main");
   if (!main) return;
-  const forms = () => [...main.querySelectorAll("form")].filter((form) => form.method === "post");
+  const posts = (form) => form.getAttribute("method")?.toLowerCase() === "post"; // form.method may be a field of that name
+  const forms = () => [...main.querySelectorAll("form")].filter((form) => posts(form));
   const named = (form, name) => [...form.elements].filter((field) => field.name === name);
 
   const reveal = (element) => {

@@ -16,8 +16,9 @@
   const forget = (but) => {
     for (const key of Object.keys(store)) if (key.startsWith(PREFIX) && !(but && key.startsWith(but))) store.removeItem(key);
   };
+  // Not form.method: that may be a field of the name.
   const forms = () =>
-    [...document.querySelectorAll("main form")].filter((form) => form.method === "post" && !form.querySelector("[type=password]"));
+    [...document.querySelectorAll("main form")].filter((form) => form.getAttribute("method")?.toLowerCase() === "post" && !form.querySelector("[type=password]"));
   // A form is known by its address and its place among those of the same address.
   const nameOf = (form) => {
     const action = form.getAttribute("action") || "";
