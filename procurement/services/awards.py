@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -84,9 +85,10 @@ def propose_award(
         AwardLine(award=award, quote_line=line, quantity=quantity) for line, quantity in chosen
     )
     touch(rfq)
+    told: dict[str, Any] = {} if where is None else {"site": where.name}
     record(
         "award.proposed", on=award, by=by, reason=text, rfq=rfq.number,
-        **({} if where is None else {"site": where.name}),
+        **told,
         vendors=sorted({quote.vendor.name for quote in quotes.values()}),
         totals={part.vendor: str(part.totals.gross) for part in parts_of(award)},
     )  # fmt: skip
