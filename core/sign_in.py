@@ -8,12 +8,14 @@ the page stays, with all that is typed on it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
@@ -41,12 +43,17 @@ def page_of(request: HttpRequest) -> str:
 class SignInMiddleware(LoginRequiredMiddleware):
     """Django's, with the way back for what was sent without a session."""
 
-    def handle_no_permission(
-        self, request: HttpRequest, view_func: Callable[..., HttpResponse]
-    ) -> HttpResponse:
+    def process_view(
+        self,
+        request: HttpRequest,
+        view_func: Callable[..., HttpResponseBase],
+        view_args: Any,
+        view_kwargs: Any,
+    ) -> HttpResponseBase | None:
+        refused = super().process_view(request, view_func, view_args, view_kwargs)
         fragment = request.headers.get("HX-Request") == "true"
-        if request.method in SAFE and not fragment:
-            return super().handle_no_permission(request, view_func)
+        if refused is None or (request.method in SAFE and not fragment):
+            return refused
         back = page_of(request) or reverse("home")
         if fragment:
             context = {
