@@ -133,7 +133,7 @@ def _sure_rows(
         return []
     part = base.take(rows)
     found_rows = _rows(
-        request, architecture, accelerators, [combos[i] for i in rows], _with(part, at[rows]),
+        request, architecture, accelerators, [combos[int(i)] for i in rows], _with(part, at[rows]),
         _serve(_with(part, at[rows]), k), at[rows], held[rows], k, margins=margins[rows],
     )  # fmt: skip
     return [{**row, "spared": True} for row in found_rows]
