@@ -1,3 +1,5 @@
+from typing import Any
+
 from django.apps import AppConfig
 from django.core.validators import DecimalValidator, MaxValueValidator, MinValueValidator
 from django.utils.translation import gettext_lazy as _
@@ -10,7 +12,7 @@ class CoreConfig(AppConfig):
         """A limit that is broken is told with the value that broke it, by every form and model."""
         MinValueValidator.message = _("%(show_value)s is less than the least, %(limit_value)s.")
         MaxValueValidator.message = _("%(show_value)s is more than the most, %(limit_value)s.")
-        DecimalValidator.messages = {
+        told: dict[str, Any] = {
             **DecimalValidator.messages,
             "max_digits": _("%(value)s has more than %(max)s digits."),
             "max_decimal_places": _("%(value)s has more than %(max)s decimal places."),
@@ -18,3 +20,4 @@ class CoreConfig(AppConfig):
                 "%(value)s has more than %(max)s digits before the decimal point."
             ),
         }
+        DecimalValidator.messages = told

@@ -125,9 +125,8 @@ class DomainErrorMiddleware:
             "core/error_fragment.html" if getattr(request, "htmx", False) else "core/error.html"
         )
         response = render(request, template, context, status=exception.status)
-        response.refusal = (
-            exception.code
-        )  # core/refused.py: what was typed stands on the page that it leads back to
+        # core/refused.py: what was typed stands on the page that it leads back to
+        setattr(response, "refusal", exception.code)  # noqa: B010 - no field of HttpResponse
         return _later(response, exception)
 
 
