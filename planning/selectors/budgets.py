@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Case, Q, QuerySet, Sum, When
 
 from core.exchange import convert
 from core.money import Money
@@ -70,6 +70,27 @@ def balances(budgets: Iterable[Budget]) -> dict[int, Balance]:
     for budget_id, bucket, amount in found:
         sums[budget_id][bucket] = exact(amount)
     return {pk: Balance(currency=rows[pk].currency, **found) for pk, found in sums.items()}
+
+
+def balances_and_asked(
+    budgets: Iterable[Budget], requests: Collection[int]
+) -> tuple[dict[int, Balance], dict[tuple[int, int], Decimal]]:
+    """Balance by budget id, and what each of `requests` asks for by (budget id, request id), in one query."""
+    rows = {budget.pk: budget for budget in budgets}
+    sums: dict[int, dict[str, Decimal]] = {pk: {} for pk in rows}
+    asked: dict[tuple[int, int], Decimal] = {}
+    whose = Case(When(request__in=requests, then="request"), default=None)
+    found = (
+        LedgerEntry.objects.filter(budget__in=list(rows))
+        .order_by()
+        .values_list("budget_id", "bucket", whose)
+        .annotate(total=Sum("amount"))
+    )
+    for budget_id, bucket, request_id, amount in found:
+        sums[budget_id][bucket] = sums[budget_id].get(bucket, ZERO) + exact(amount)
+        if request_id is not None and bucket == Bucket.RESERVED:
+            asked[budget_id, request_id] = exact(amount)
+    return {pk: Balance(currency=rows[pk].currency, **kept) for pk, kept in sums.items()}, asked
 
 
 def balance(budget: Budget) -> Balance:

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 
-from django.db.models import Q, Sum
+from django.db.models import Q
 
 from core.exchange import convert
 from core.money import ExchangeRate, Money
 from core.organisation import today
 from core.quarters import Quarter, months_later
 from planning.models.approvals import ApprovalPolicy
-from planning.models.budgets import Bucket, Budget, LedgerEntry
+from planning.models.budgets import Budget
 from planning.models.plans import PaymentChoice, PlanChoice
-from planning.selectors.budgets import ZERO, Balance, BudgetEffect, balances, plan_in
+from planning.selectors.budgets import ZERO, Balance, BudgetEffect, balances_and_asked, plan_in
 from planning.terms import days_by_quarter, split
 
 # Paid for over a term; its length in months, None: as long as the request says.
@@ -83,14 +83,7 @@ def effects(plans: Iterable[PlanChoice], current: Quarter) -> dict[int, BudgetEf
             team__in={plan.revision.request.team_id for plan in plans},
         ).select_related("team")
     }
-    sums = balances(rows.values())
-    own = {
-        (budget, request): total
-        for budget, request, total in LedgerEntry.objects.filter(
-            budget__in=list(sums), bucket=Bucket.RESERVED,
-            request__in={plan.revision.request_id for plan in plans},
-        ).order_by().values_list("budget_id", "request_id").annotate(total=Sum("amount"))
-    }  # fmt: skip
+    sums, own = balances_and_asked(rows.values(), {plan.revision.request_id for plan in plans})
     found = {}
     for plan in plans:
         policy, parts = shares[plan.pk]
