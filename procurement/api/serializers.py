@@ -304,7 +304,11 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
         ]  # fmt: skip
 
     def get_clause_warnings(self, rfq: Rfq) -> dict[str, list[str]]:
-        return {row.clause.code: warnings for row, warnings in clause_rows(rfq) if warnings}
+        # One policy for all the rows of a list: the context is theirs together.
+        if "burn_in_hours" not in self.context:
+            self.context["burn_in_hours"] = PurchasingPolicy.current().burn_in_hours
+        rows = clause_rows(rfq, self.context["burn_in_hours"])
+        return {row.clause.code: warnings for row, warnings in rows if warnings}
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
     def get_vendors(self, rfq: Rfq) -> list[int]:

@@ -39,10 +39,14 @@ def word_warnings(clause: Clause | RfqClause, burn_in_hours: int | None = None) 
     return [_told(one) for one in found]
 
 
-def clause_rows(rfq: Rfq) -> list[tuple[RfqClause, list[str]]]:
-    """The clauses of an RFQ, each with what its words and its data do not agree on."""
-    hours = PurchasingPolicy.current().burn_in_hours
-    return [(row, word_warnings(row, hours)) for row in rfq.clauses.select_related("clause")]
+def clause_rows(rfq: Rfq, hours: int | None = None) -> list[tuple[RfqClause, list[str]]]:
+    """The clauses of an RFQ, each with what its words and its data do not agree on. No query where clauses were fetched
+    with the RFQ and `hours`, those of the burn-in by the policy, are given."""
+    if hours is None:
+        hours = PurchasingPolicy.current().burn_in_hours
+    fetched = "clauses" in getattr(rfq, "_prefetched_objects_cache", {})
+    rows = rfq.clauses.all() if fetched else rfq.clauses.select_related("clause")
+    return [(row, word_warnings(row, hours)) for row in rows]
 
 
 def _told(one: Disagreement) -> str:
