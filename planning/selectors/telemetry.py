@@ -108,6 +108,9 @@ class Fleet:
     queues: Mapping[str, Queue] = field(default_factory=dict)  # by team; "" is all
     spent: Money | None = None
     cost_per_useful_hour: Money | None = None
+    service_years: float | None = (
+        None  # over which purchases are spread in it; None: no hour was told
+    )
     holes: tuple[Message, ...] = ()
 
     @property
@@ -150,9 +153,10 @@ def fleet(
     queues = _queues(first, last, organisation, chosen)
     spent, holes = _spent(first, last, organisation, chosen)
     told = [row["day"] for row in by_day]
-    cost, missing = None, None
+    cost, missing, years = None, None, None
     if told and total.useful_hours:
-        borne, missing = _borne(first, last, (told[0], told[-1]), organisation, chosen)
+        years = service_years()
+        borne, missing = _borne(years, first, last, (told[0], told[-1]), organisation, chosen)
         if borne is not None and borne.amount > 0:
             cost = Money(borne.amount / Decimal(repr(total.useful_hours)), borne.currency).rounded()
     if cost is None:
@@ -167,7 +171,8 @@ def fleet(
         first=first, last=last, pools=pools, total=total,
         idle_owned=sum(pool.idle for pool in pools if pool.ownership != Ownership.CLOUD),
         days=tuple((row["day"], (day := Use.of(row, 0, 1)).utilization, day.memory) for row in by_day),
-        queues=queues, spent=spent, cost_per_useful_hour=cost, holes=tuple(holes),
+        queues=queues, spent=spent, cost_per_useful_hour=cost, service_years=years,
+        holes=tuple(holes),
     )  # fmt: skip
 
 
@@ -296,6 +301,7 @@ def service_years() -> float:
 
 
 def _borne(
+    years: float,
     first: date,
     last: date,
     told: tuple[date, date],
@@ -307,7 +313,7 @@ def _borne(
     month of its invoice would say that an hour cost what a card does. None, and why, without a rate.
     """
     start, end = _span(first, last, organisation)
-    life = timedelta(days=round(service_years() * 365.25))
+    life = timedelta(days=round(years * 365.25))
     own = Q() if teams is None else Q(budget__team__in=teams)
     rows = (
         LedgerEntry.objects.filter(own, bucket=Bucket.ACTUAL, posted_at__lt=end)

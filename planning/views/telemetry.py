@@ -29,7 +29,7 @@ from planning import telemetry_tables
 from planning.forms.telemetry import LoadForm, SourceForm
 from planning.models.requests import visible_teams
 from planning.models.telemetry import BillLine, SourceKind, TelemetrySource
-from planning.selectors.telemetry import Fleet, fleet, service_years, teams_with_cards
+from planning.selectors.telemetry import Fleet, fleet, teams_with_cards
 from planning.services import bills
 from planning.services import telemetry_sources as sources
 
@@ -61,7 +61,9 @@ def telemetry_fleet(request: SignedInRequest) -> HttpResponse:
             "teams": teams_with_cards() if mine is None else teams_with_cards().filter(pk__in=mine),
             "chart": _course(figures),
             "useful_note": _("cloud bills, and purchases over %(years)s years; no power, no staff")
-            % {"years": number_format(service_years())},
+            % {"years": number_format(figures.service_years)}
+            if figures.service_years
+            else "",
             **telemetry_tables.shown(figures),
             "may_see_sources": may.can_see_sources(request.user),
         },
