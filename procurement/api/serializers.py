@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.utils.translation import gettext
 from drf_spectacular.utils import extend_schema_field
@@ -305,9 +305,10 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
 
     def get_clause_warnings(self, rfq: Rfq) -> dict[str, list[str]]:
         # One policy for all the rows of a list: the context is theirs together.
-        if "burn_in_hours" not in self.context:
-            self.context["burn_in_hours"] = PurchasingPolicy.current().burn_in_hours
-        rows = clause_rows(rfq, self.context["burn_in_hours"])
+        shared = cast(dict[str, Any], self.context)
+        if "burn_in_hours" not in shared:
+            shared["burn_in_hours"] = PurchasingPolicy.current().burn_in_hours
+        rows = clause_rows(rfq, shared["burn_in_hours"])
         return {row.clause.code: warnings for row, warnings in rows if warnings}
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
