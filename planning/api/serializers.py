@@ -152,7 +152,7 @@ class RequestDetailSerializer(RequestSerializer):
     @extend_schema_field(StepSerializer(many=True))
     def get_steps(self, request: CapacityRequest) -> Any:
         steps = ApprovalStep.objects.filter(revision=request.current).select_related(
-            "revision__team_use"
+            "revision__team_use", "revision__plan"
         )
         steps = steps.prefetch_related("votes__voter", "votes__principal")
         return StepSerializer(steps, many=True).data

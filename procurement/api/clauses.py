@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from core.drf import idempotent
 from core.http import api_user
 from procurement import policies
-from procurement.api.serializers import Named
+from procurement.api.serializers import Named, burn_in_hours
 from procurement.api.views import checked
 from procurement.models import Clause
 from procurement.selectors.clauses import current_clauses, versions_of, word_warnings
@@ -35,7 +35,7 @@ class ClauseSerializer(serializers.ModelSerializer[Clause]):
         ]  # fmt: skip
 
     def get_warnings(self, row: Clause) -> list[str]:
-        return word_warnings(row)
+        return word_warnings(row, burn_in_hours(self))
 
 
 class ClauseInput(serializers.Serializer[Any]):

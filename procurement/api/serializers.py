@@ -280,6 +280,14 @@ class ConcessionSerializer(serializers.ModelSerializer[Concession]):
                   "conceded_by", "agreed_on", "recorded_by", "recorded_at"]  # fmt: skip
 
 
+def burn_in_hours(of: serializers.BaseSerializer[Any]) -> int:
+    """Of the purchasing policy, read once for all the rows of an answer: the context is theirs together. [h]"""
+    shared = cast(dict[str, Any], of.context)
+    if "burn_in_hours" not in shared:
+        shared["burn_in_hours"] = PurchasingPolicy.current().burn_in_hours
+    return int(shared["burn_in_hours"])
+
+
 class RfqSerializer(serializers.ModelSerializer[Rfq]):
     owner = Named()
     lines = RfqLineSerializer(many=True, read_only=True)
@@ -304,11 +312,7 @@ class RfqSerializer(serializers.ModelSerializer[Rfq]):
         ]  # fmt: skip
 
     def get_clause_warnings(self, rfq: Rfq) -> dict[str, list[str]]:
-        # One policy for all the rows of a list: the context is theirs together.
-        shared = cast(dict[str, Any], self.context)
-        if "burn_in_hours" not in shared:
-            shared["burn_in_hours"] = PurchasingPolicy.current().burn_in_hours
-        rows = clause_rows(rfq, shared["burn_in_hours"])
+        rows = clause_rows(rfq, burn_in_hours(self))
         return {row.clause.code: warnings for row, warnings in rows if warnings}
 
     @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))

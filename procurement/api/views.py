@@ -104,9 +104,9 @@ SHOWN: dict[str, tuple[Callable[[], QuerySet[Any]], type[serializers.BaseSeriali
         s.QuoteSerializer,
     ),
     "award": (
-        lambda: Award.objects.select_related("proposed_by", "decided_by", "rfq").prefetch_related(
-            "lines", "orders", "documents__file", "documents__quote"
-        ),
+        lambda: Award.objects.select_related(
+            "proposed_by", "decided_by", "rfq", "site"
+        ).prefetch_related("lines", "orders", "documents__file", "documents__quote"),
         s.AwardSerializer,
     ),
     "order": (

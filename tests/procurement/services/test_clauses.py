@@ -6,12 +6,14 @@ import io
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 from pypdf import PdfReader
 from rest_framework.test import APIClient
 
 from core.errors import InputError, NotPermitted, StaleData
 from core.models import AppendOnlyError, AuditEntry, Job
+from procurement.api.clauses import ClauseSerializer
 from procurement.models import Clause, RfqDocument
 from procurement.order_document import render_order
 from procurement.selectors.clauses import current_clauses
@@ -85,6 +87,21 @@ def test_wrong_words_are_named(s):
         write_clause(code="Noise!", by=s.procurement, **WORDS)
     with pytest.raises(InputError, match="Give a reason"):
         write_clause(code="new-parts", by=s.procurement, version=1, **WORDS)
+
+
+def test_the_library_asks_the_database_as_often_for_one_clause_as_for_all(s):
+    api = APIClient()
+    api.force_login(s.procurement)
+    address = "/api/v1/procurement/clauses/"
+    counts = []
+    for keep in (1, 100):
+        with CaptureQueriesContext(connection) as asked:
+            found = current_clauses(retired=True)
+            rows = ClauseSerializer(list(found.values())[:keep], many=True, context={}).data
+        counts.append(len(asked))
+        assert len(rows) == min(keep, len(found))
+    assert counts[0] == counts[1]
+    assert len(api.get(address).json()) == len(found)
 
 
 def test_who_writes_and_who_reads(s, client):
