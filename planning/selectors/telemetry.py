@@ -108,9 +108,7 @@ class Fleet:
     queues: Mapping[str, Queue] = field(default_factory=dict)  # by team; "" is all
     spent: Money | None = None
     cost_per_useful_hour: Money | None = None
-    service_years: float | None = (
-        None  # over which purchases are spread in it; None: no hour was told
-    )
+    service_years: float | None = None  # over which it spreads purchases; None: no use was told
     holes: tuple[Message, ...] = ()
 
     @property
@@ -153,15 +151,24 @@ def fleet(
     queues = _queues(first, last, organisation, chosen)
     spent, holes = _spent(first, last, organisation, chosen)
     told = [row["day"] for row in by_day]
-    cost, missing, years = None, None, None
+    cost, years = None, None
     if told and total.useful_hours:
         years = service_years()
         borne, missing = _borne(years, first, last, (told[0], told[-1]), organisation, chosen)
         if borne is not None and borne.amount > 0:
             cost = Money(borne.amount / Decimal(repr(total.useful_hours)), borne.currency).rounded()
-    if cost is None:
+        elif borne is not None:
+            holes.append(
+                msg("No spending falls into this span, so the cost of an hour is not known.")
+            )
+        holes += [one for one in missing if one not in holes]
+    elif told:
         holes.append(
-            missing or msg("No spending falls into this span, so the cost of an hour is not known.")
+            msg("No utilisation was told, so the cost of a useful hour is not known.")
+            if total.useful_hours is None
+            else msg(
+                "The cards did no work in this span, so there is no useful hour to have a cost."
+            )
         )
     if not found:
         holes.append(msg("No source told what cards did in this span."))
@@ -285,13 +292,19 @@ def _spent(
     )
     if not rows:
         return None, []
-    amount = Decimal(0)
-    for currency, total in rows:
-        try:
-            amount += convert(Money(total, currency), organisation.currency, last).amount
-        except MissingRate as error:
-            return None, [error.message]
-    return Money(amount, organisation.currency).rounded(), []
+    amount, missing = _converted(dict(rows), organisation.currency, last)
+    return None if amount is None else amount.rounded(), missing
+
+
+def _converted(
+    sums: Mapping[str, Decimal], currency: str, day: date
+) -> tuple[Money | None, list[Message]]:
+    """Sums by currency as one, unrounded, at the rates of `day`; None, and why, where one is missing."""
+    try:
+        parts = [convert(Money(amount, own), currency, day) for own, amount in sums.items()]
+    except MissingRate as error:
+        return None, [error.message]
+    return Money(sum((part.amount for part in parts), Decimal(0)), currency), []
 
 
 def service_years() -> float:
@@ -307,7 +320,7 @@ def _borne(
     told: tuple[date, date],
     organisation: Organisation,
     teams: list[int] | None,
-) -> tuple[Money | None, Message | None]:
+) -> tuple[Money | None, list[Message]]:
     """What the span bears, in the base currency: cloud bills posted in it, and of each purchase its part of the days
     that telemetry speaks for (`told`: first and last), straight over the years of service. A purchase price in the
     month of its invoice would say that an hour cost what a card does. None, and why, without a rate.
@@ -333,14 +346,7 @@ def _borne(
             days = (min(told[1] + timedelta(days=1), on + life) - max(told[0], on)).days
             share = Decimal(max(days, 0)) / life.days
         sums[currency] += amount * share
-    try:
-        parts = [
-            convert(Money(sum_, currency), organisation.currency, last)
-            for currency, sum_ in sums.items()
-        ]
-    except MissingRate as error:
-        return None, error.message
-    return Money(sum((part.amount for part in parts), Decimal(0)), organisation.currency), None
+    return _converted(sums, organisation.currency, last)
 
 
 def teams_with_cards() -> QuerySet[Team]:

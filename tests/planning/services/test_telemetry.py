@@ -544,3 +544,15 @@ def test_a_useful_hour_bears_a_purchase_over_its_years_and_a_bill_at_once(time_m
         found.cost_per_useful_hour
         == Money(Decimal(1000) / (4 * Decimal("365.25")) / Decimal("0.5"), "CNY").rounded()
     )
+
+
+def test_why_a_useful_hour_has_no_cost_is_told_as_it_is(organisation):
+    def holes() -> list[str]:
+        span = {"first": date(2026, 10, 1), "last": date(2027, 1, 1)}
+        return [str(hole) for hole in fleet(organisation=the_organisation(), **span).holes]
+
+    assert not any("cost" in hole for hole in holes())  # that no source told anything says enough
+    feed(source(), samples(minutes=60, utilization=0.0))
+    assert any("did no work" in hole for hole in holes())
+    feed(source(), samples(minutes=60, utilization=0.5, card="GPU-2"))
+    assert any("No spending falls into this span" in hole for hole in holes())
