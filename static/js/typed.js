@@ -131,6 +131,11 @@
   document.addEventListener("input", typed);
   document.addEventListener("change", typed);
   document.addEventListener("submit", (event) => {
+    if (event.target.matches("[data-sign-out]")) {
+      forget();
+      store.removeItem(LOST);
+      store.removeItem(UNSENT);
+    }
     if (!event.defaultPrevented && forms().includes(event.target)) {
       keep(event.target);
       mark();

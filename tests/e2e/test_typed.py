@@ -101,6 +101,20 @@ def test_nothing_is_shown_to_another_person(site: Site) -> None:
     assert site.page.input_value("[name=title]") == "old"
 
 
+def test_a_sign_out_forgets_also_what_was_lost_before(site: Site) -> None:
+    site.user = ""
+    site.send()  # the session had ended
+    site.user = "7"
+    site.go("/elsewhere")
+    out = "<form method=post action=/out data-sign-out><button id=out>Out</button></form>"
+    site.page.evaluate(f"document.body.insertAdjacentHTML('beforeend', '{out}')")
+    assert site.page.evaluate("Object.keys(sessionStorage).length") > 0
+    site.user = ""
+    with site.page.expect_navigation():
+        site.page.click("#out")
+    assert site.page.evaluate("Object.keys(sessionStorage)") == []
+
+
 def test_a_log_out_forgets_what_was_typed(site: Site) -> None:
     site.user = ""
     site.go("/login")
