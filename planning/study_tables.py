@@ -21,6 +21,7 @@ from core.money import WHOLE_FROM, Money
 from core.templatetags.ui import exact, money, percent, quantity, said, significant, span
 from planning.models.plans import PaymentChoice
 from planning.study.labels import GRADES, SATURATIONS, figure_label, in_words, label
+from planning.study.search.report import MAY_MISS
 
 ROLES = {
     "cheapest": gettext_lazy("Cheapest"),
@@ -240,9 +241,7 @@ def doubts(plan: Mapping[str, Any]) -> list[str]:
 
 def misses(plan: Mapping[str, Any]) -> list[str]:
     """That a plan may miss what is asked for, for whoever signs; nothing where it holds it."""
-    return [
-        said(text) for text in plan.get("doubts", ()) if text["template"].startswith("May miss")
-    ]
+    return [said(text) for text in plan.get("doubts", ()) if text["template"] == MAY_MISS.template]
 
 
 def time_label(result: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ from planning.study.search.why_not import money
 from planning.study.workloads import INFERENCE, ONLINE, TRAINING, Kind
 
 FIRST = 6  # plans told before a study is complete
+MAY_MISS = msg("May miss what is asked for: it is met in the middle of its band and not at the P90")
 NEAREST = 6  # misses shown when nothing meets the need
 IDLE = 0.35  # of a resource: below it is said to be idle
 STAGES = {
@@ -255,11 +256,7 @@ def doubts(world: World, choice: Choice, spread: Regrets, row: int, i: int) -> l
     backing = choice.backings.doubt(i)
     found = [] if backing is None else [backing]
     if may_miss(world, i, spread, row):
-        found.append(
-            msg(
-                "May miss what is asked for: it is met in the middle of its band and not at the P90"
-            )
-        )
+        found.append(MAY_MISS)
     return found
 
 
