@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext, pgettext
 
+from core.messages import msg
 from core.templatetags.ui import percent, quantity, significant
 from planning.estimate_text import figure, range_text, say
 from planning.estimators.types import Band, Estimate, FleetAnswers, Latencies, Step
@@ -122,8 +123,12 @@ def _fleet(answers: FleetAnswers) -> dict[str, Any]:
     rows = [
         [
             gettext("%(figure)s, %(at)s (%(load)s)")
-            % {"figure": say(label(name)), "at": at, "load": percent(one.load)},
-            *(figure(seconds, "s") for seconds in _by_percentile(one, name).values()),
+            % {
+                "figure": say(_OF_LOADS.get(name) or label(name)),
+                "at": at,
+                "load": percent(one.load),
+            },
+            *_by_percentile(one, name),
         ]
         for name in ("wait", "ttft", "tpot", "end_to_end")
         for at, one in loads
@@ -132,12 +137,17 @@ def _fleet(answers: FleetAnswers) -> dict[str, Any]:
     return {"columns": columns, "rows": rows, "error": percent(answers.model_error)}
 
 
-def _by_percentile(at: Latencies, name: str) -> Mapping[str, float]:
-    """A latency's percentiles; the time per output token has its mean alone."""
+_OF_LOADS = {"tpot": msg("Mean time per output token")}
+
+
+def _by_percentile(at: Latencies, name: str) -> list[str]:
+    """A latency's percentiles; of the time per output token there is a mean and none, so that one cell holds it."""
     if name != "tpot":
         found: Mapping[str, float] = getattr(at, name)
-        return found
-    return {} if at.tpot is None else {p: at.tpot for p in at.end_to_end}
+        return [figure(seconds, "s") for seconds in found.values()]
+    if at.tpot is None:
+        return []
+    return [figure(at.tpot, "s"), *("–" for _p in list(at.end_to_end)[1:])]
 
 
 def _tiles(e: Estimate, percentile: str) -> list[str]:

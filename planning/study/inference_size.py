@@ -227,11 +227,13 @@ def at_its_load(found: Estimate, answers: FleetAnswers, fleet: FleetPlan) -> Est
         late = _answer_band(off, p, off.wait[p], first[1], between[1])
         figures[f"ttft_{p}"] = Band(early[0], planned.ttft[p], late[0], "s", grade)
         figures[f"end_to_end_{p}"] = Band(early[1], planned.end_to_end[p], late[1], "s", grade)
-    saturation = replace(
-        found.saturation,
-        compute=min(answers.compute or 0.0, 1.0),
-        bandwidth=min(answers.bandwidth or 0.0, 1.0),
-    )
+    saturation = found.saturation
+    if answers.compute is not None and answers.bandwidth is not None:
+        saturation = replace(
+            saturation,
+            compute=min(answers.compute, 1.0),
+            bandwidth=min(answers.bandwidth, 1.0),
+        )
     return replace(found, figures=figures, saturation=saturation)
 
 

@@ -218,12 +218,14 @@ def test_a_told_number_still_shows_every_percentile_at_both_loads(show):
     for figure, loads in {
         "Wait": 3,
         "Time to first token": 4,
-        "Time per output token": 4,
+        "Mean time per output token": 4,
         "Whole answer": 4,
     }.items():
         assert table.count(f"{figure}, ") == loads
     for load in ("average load", "peak load", "peak load and model error", "full capacity"):
-        assert f"Time per output token, {load} (" in table
+        assert f"Mean time per output token, {load} (" in table
+    cells = table[table.index("Mean time per output token, peak load (") :].split("</tr>")[0]
+    assert cells.count("–</td>") == 2  # a mean is no percentile
     assert "where the model is off by its P90 error" in text
 
 
