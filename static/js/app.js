@@ -45,7 +45,7 @@
   // A form that was sent is not sent twice by an impatient second click.
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (event.defaultPrevented || form.getAttribute("method")?.toLowerCase() !== "post" || form.hasAttribute("hx-post")) return;
+    if (event.defaultPrevented || !window.formFields.posts(form) || form.hasAttribute("hx-post")) return;
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
   });

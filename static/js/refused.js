@@ -5,7 +5,7 @@
 
   const main = document.getElementById("main");
   if (!main) return;
-  const posts = (form) => form.getAttribute("method")?.toLowerCase() === "post"; // form.method may be a field of that name
+  const { posts, put } = window.formFields;
   const forms = () => [...main.querySelectorAll("form")].filter((form) => posts(form));
   const named = (form, name) => [...form.elements].filter((field) => field.name === name);
 
@@ -37,13 +37,10 @@
       const left = [...list];
       for (const field of named(form, name)) {
         if (["file", "submit", "button", "hidden", "password"].includes(field.type)) continue;
-        if (field.type === "checkbox" || field.type === "radio") field.checked = list.includes(field.value);
-        else if (field.multiple) for (const option of field.options) option.selected = list.includes(option.value);
-        else if (left.length) field.value = left.shift();
+        put(field, left);
         if (field.value !== field.defaultValue || field.type === "checkbox" || field.type === "radio") {
           if (field.value && field.type !== "select-one") reveal(field);
         }
-        field.dispatchEvent(new Event("input", { bubbles: true }));
       }
     }
     // A box that was not ticked is not sent.

@@ -16,9 +16,8 @@
   const forget = (but) => {
     for (const key of Object.keys(store)) if (key.startsWith(PREFIX) && !(but && key.startsWith(but))) store.removeItem(key);
   };
-  // Not form.method: that may be a field of the name.
-  const forms = () =>
-    [...document.querySelectorAll("main form")].filter((form) => form.getAttribute("method")?.toLowerCase() === "post" && !form.querySelector("[type=password]"));
+  const { posts, put } = window.formFields;
+  const forms = () => [...document.querySelectorAll("main form")].filter((form) => posts(form) && !form.querySelector("[type=password]"));
   // A form is known by its address and its place among those of the same address.
   const nameOf = (form) => {
     const action = form.getAttribute("action") || "";
@@ -51,21 +50,7 @@
   };
   const fill = (form, values) => {
     const left = structuredClone(values);
-    for (const field of [...form.elements].filter(kept)) {
-      const list = left[field.name];
-      if (!list) continue;
-      if (field.type === "checkbox" || field.type === "radio") {
-        const at = list.indexOf(field.value);
-        field.checked = at >= 0;
-        if (at >= 0) list.splice(at, 1);
-      } else if (field.multiple) {
-        for (const option of field.options) option.selected = list.includes(option.value);
-        list.length = 0;
-      } else if (list.length) {
-        if (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === list[0])) field.value = list.shift();
-      }
-      field.dispatchEvent(new Event("input", { bubbles: true }));
-    }
+    for (const field of [...form.elements].filter(kept)) if (left[field.name]) put(field, left[field.name]);
     return Object.entries(left).filter(([name]) => !SEEN.has(name)).flatMap(([name, list]) => list.filter(Boolean).map((value) => `${name}: ${value}`));
   };
   const text = (id) => document.getElementById(id)?.content.textContent.trim() || "";

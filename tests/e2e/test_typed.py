@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, Route
 
-SCRIPT = (Path(__file__).resolve().parents[2] / "static/js/typed.js").read_text(encoding="utf-8")
+JS = Path(__file__).resolve().parents[2] / "static/js"
+SCRIPT = "".join((JS / name).read_text(encoding="utf-8") for name in ("fields.js", "typed.js"))
 NOTES = (
     "<template id=typed-again><div><div>Again.</div></div></template><template id=typed-files>Files.</template>\
 <template id=typed-elsewhere>No field:</template><div id=problem></div>"
